@@ -1,0 +1,1 @@
+"""Topologies to read and to run: `stormline run examples.NAME`."""
