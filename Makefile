@@ -1,0 +1,60 @@
+PYTHON ?= python3
+VENV ?= .venv
+# Handed to pytest by `make test`, for example ARGS="tests/unit -x".
+ARGS ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+INCOMPLETE := $(VENV)/.incomplete
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the targets
+	@echo "Usage: make TARGET [PYTHON=python3] [VENV=.venv]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: env ## Make the environment and run the main job, examples.flight_delays
+	$(BIN)/stormline run examples.flight_delays
+
+.PHONY: test
+test: lint ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: env ## Check style, format, types and which room imports which
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: env ## Format the code and apply the safe fixes
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+.PHONY: env
+env: java $(READY) ## Make the environment in .venv; does nothing if it is up to date
+
+.PHONY: java
+java: ## Check for Java 17 or newer; on Debian, as root, install it if missing
+	@sh scripts/check_java.sh
+
+# While an install is under way .incomplete exists; one left over means that the last was broken off, so start anew.
+$(READY): setup.cfg pyproject.toml
+	@sh scripts/check_python.sh "$(PYTHON)"
+	@if [ -e $(INCOMPLETE) ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then rm -rf $(VENV); fi
+	@mkdir -p $(VENV) && touch $(INCOMPLETE)
+	@echo "Making the environment in $(VENV): a few minutes the first time, Spark is large."
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=23.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[examples,test,parquet]'
+	@rm -f $(INCOMPLETE) && touch $@
+
+.PHONY: clean
+clean: ## Remove caches and build output, but not .venv
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .stormline spark-warehouse metastore_db derby.log
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
