@@ -1,0 +1,5 @@
+"""What users subclass to write bolts."""
+
+from stormline.bolts.base import BaseBasicBolt, BaseBatchBolt, BaseTransactionalBolt
+
+__all__ = ["BaseBasicBolt", "BaseBatchBolt", "BaseTransactionalBolt"]

@@ -1,0 +1,61 @@
+"""Stormline: Storm-style transactional topologies on Spark."""
+
+from typing import TYPE_CHECKING, Any
+
+from stormline.bolts.base import BaseBasicBolt, BaseBatchBolt, BaseTransactionalBolt
+from stormline.spouts.file import FileTransactionalSpout
+from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.builder import TransactionalTopologyBuilder
+from stormline.topology.compiler import compile_topology
+from stormline.topology.config import Config
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import (
+    ICommitter,
+    ICommitterTransactionalSpout,
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedTransactionalSpout,
+    ITransactionalSpout,
+)
+from stormline.topology.errors import FailedException, StormlineError
+from stormline.topology.fields import Fields, Values
+from stormline.topology.tuples import Tuple
+
+if TYPE_CHECKING:
+    from stormline.runtime.local_cluster import LocalCluster
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BaseBasicBolt",
+    "BaseBatchBolt",
+    "BaseTransactionalBolt",
+    "Config",
+    "FailedException",
+    "Fields",
+    "FileTransactionalSpout",
+    "ICommitter",
+    "ICommitterTransactionalSpout",
+    "IOpaquePartitionedTransactionalSpout",
+    "IPartitionedTransactionalSpout",
+    "ITransactionalSpout",
+    "LocalCluster",
+    "MemoryTransactionalSpout",
+    "OpaqueMemoryTransactionalSpout",
+    "StormlineError",
+    "TopologyContext",
+    "TransactionAttempt",
+    "TransactionalTopologyBuilder",
+    "Tuple",
+    "Values",
+    "compile_topology",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what only a driver needs (kazoo, and later Spark) when it is asked for."""
+    if name == "LocalCluster":
+        from stormline.runtime.local_cluster import LocalCluster
+
+        return LocalCluster
+    raise AttributeError(f"module 'stormline' has no attribute {name!r}")

@@ -1,0 +1,20 @@
+"""TransactionAttempt: which try of which transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TransactionAttempt:
+    """One try (`attempt_id`) of one transaction (`transaction_id`, its txid: 1, 2, 3, …).
+
+    The first field of every tuple. An attempt id is never used twice for one txid, not even by a
+    restarted driver; a later attempt has a greater id.
+    """
+
+    transaction_id: int
+    attempt_id: int
+
+    def __str__(self) -> str:
+        return f"{self.transaction_id}:{self.attempt_id}"

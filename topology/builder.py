@@ -1,0 +1,284 @@
+"""TransactionalTopologyBuilder: declares a topology, as Storm's did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormline.topology.config import DEBUG, MAX_TASK_PARALLELISM, check_config
+from stormline.topology.contracts import (
+    AnyBolt,
+    AnySpout,
+    IBasicBolt,
+    IBatchBolt,
+    ICommitter,
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedTransactionalSpout,
+    ITransactionalSpout,
+)
+from stormline.topology.errors import (
+    DuplicateComponent,
+    DuplicateGrouping,
+    InvalidComponent,
+    InvalidGrouping,
+    InvalidId,
+    InvalidParallelism,
+)
+from stormline.topology.graph import check_graph
+from stormline.topology.grouping import (
+    DEFAULT_STREAM,
+    CustomStreamGrouping,
+    GlobalStreamId,
+    Grouping,
+    GroupingKind,
+)
+from stormline.topology.shipping import check_shippable
+from stormline.topology.streams import OutputFieldsDeclarer
+from stormline.topology.topology import Component, ComponentKind, Topology
+
+_SPOUT_KINDS: dict[type, ComponentKind] = {
+    ITransactionalSpout: ComponentKind.TRANSACTIONAL_SPOUT,
+    IPartitionedTransactionalSpout: ComponentKind.PARTITIONED_SPOUT,
+    IOpaquePartitionedTransactionalSpout: ComponentKind.OPAQUE_SPOUT,
+}
+_TOPOLOGY_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+
+
+def check_tasks(who: str, what: str, value: Any) -> int:
+    """Return `value`, a whole number of at least 1; raise `InvalidParallelism` for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidParallelism(f"{who}: {what} is {value!r}, expected a whole number of at least 1")
+    return value
+
+
+class ComponentDeclarer:
+    """What can be said of spouts and bolts alike; every call returns the declarer."""
+
+    def __init__(self, component: str, kind: ComponentKind, obj: AnySpout | AnyBolt, parallelism: int | None) -> None:
+        self._id = component
+        self._kind = kind
+        self._obj = obj
+        self._who = f"{kind.value} {component!r}"
+        self._parallelism = 1 if parallelism is None else check_tasks(self._who, "parallelism", parallelism)
+        self._num_tasks: int | None = None
+        self._config: dict[str, Any] = {}
+        self._inputs: dict[GlobalStreamId, Grouping] = {}
+        self._committer = False
+
+    def set_num_tasks(self, tasks: int) -> ComponentDeclarer:
+        """Give the component this many tasks, whatever its parallelism."""
+        self._num_tasks = check_tasks(self._who, "number of tasks", tasks)
+        return self
+
+    def set_max_task_parallelism(self, tasks: int) -> ComponentDeclarer:
+        """Let the component have no more tasks than this."""
+        return self.add_configuration(MAX_TASK_PARALLELISM, check_tasks(self._who, "max task parallelism", tasks))
+
+    def set_debug(self, on: bool) -> ComponentDeclarer:
+        """Log every tuple that the component emits."""
+        return self.add_configuration(DEBUG, on)
+
+    def add_configuration(self, key: str, value: Any) -> ComponentDeclarer:
+        """Set one key for this component; it wins over the component's own and the topology's configuration."""
+        return self.add_configurations({key: value})
+
+    def add_configurations(self, config: Mapping[str, Any]) -> ComponentDeclarer:
+        """Set several keys for this component."""
+        check_config(config, self._who)
+        self._config.update(config)
+        return self
+
+    def _build(self) -> Component:
+        own = self._obj.get_component_configuration() or {}
+        check_config(own, f"get_component_configuration of {self._who}")
+        config = {**own, **self._config}
+        declarer = OutputFieldsDeclarer(self._id)
+        self._obj.declare_output_fields(declarer)
+        tasks = self._num_tasks or config.get("topology.tasks") or self._parallelism
+        return Component(
+            id=self._id,
+            kind=self._kind,
+            obj=self._obj,
+            num_tasks=min(tasks, config.get(MAX_TASK_PARALLELISM) or tasks),
+            committer=self._committer,
+            streams=declarer.streams,
+            inputs=dict(self._inputs),
+            config=config,
+        )
+
+
+class SpoutDeclarer(ComponentDeclarer):
+    """Settings of the spout; they reach its coordinator and its emitters."""
+
+
+class BoltDeclarer(ComponentDeclarer):
+    """Settings and groupings of one bolt; every call returns the declarer."""
+
+    def grouping(self, source: str | GlobalStreamId, grouping: Grouping, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Subscribe to a stream of `source` by any grouping.
+
+        Raises:
+            DuplicateGrouping: this bolt subscribes to that stream already.
+            InvalidGrouping: a fields or partial key grouping without fields, a custom one without an object.
+        """
+        key = source if isinstance(source, GlobalStreamId) else GlobalStreamId(source, stream)
+        if not isinstance(grouping, Grouping):
+            raise InvalidGrouping(f"{self._who}: grouping on {key} is {grouping!r}, expected a Grouping")
+        if key in self._inputs:
+            raise DuplicateGrouping(
+                f"{self._who} has a {self._inputs[key]} grouping and a {grouping} grouping on stream "
+                f"{key.stream!r} of {key.component!r}; keep one"
+            )
+        if grouping.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY) and not grouping.fields:
+            raise InvalidGrouping(f"{self._who}: the {grouping.kind.value} grouping on {key} names no field; give at least one")
+        if grouping.kind is GroupingKind.CUSTOM and not isinstance(grouping.custom, CustomStreamGrouping):
+            raise InvalidGrouping(
+                f"{self._who}: the custom grouping on {key} is {grouping.custom!r}, expected an object with "
+                "prepare(context, stream, target_tasks) and choose_tasks(task_id, values)"
+            )
+        self._inputs[key] = grouping
+        return self
+
+    def _simple(self, kind: GroupingKind, source: str, stream: str) -> BoltDeclarer:
+        return self.grouping(source, Grouping(kind), stream)
+
+    def shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Spread tuples evenly over the tasks."""
+        return self._simple(GroupingKind.SHUFFLE, source, stream)
+
+    def fields_grouping(self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM) -> BoltDeclarer:
+        """Send tuples with the same values of `fields` to the same task, in every process and for ever.
+
+        Storm's order of arguments (source, stream, fields) is understood too.
+        """
+        names, stream_id = _fields_and_stream(fields, stream)
+        return self.grouping(source, Grouping(GroupingKind.FIELDS, names), stream_id)
+
+    def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Send every tuple to the task with the lowest id."""
+        return self._simple(GroupingKind.GLOBAL, source, stream)
+
+    def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Say that any task will do: as `shuffle_grouping`."""
+        return self._simple(GroupingKind.NONE, source, stream)
+
+    def all_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Send every tuple to every task."""
+        return self._simple(GroupingKind.ALL, source, stream)
+
+    def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Let the producer name the task, by `emit_direct`."""
+        return self._simple(GroupingKind.DIRECT, source, stream)
+
+    def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Prefer tasks that share the producer's Spark task, so that tuples pass by plain call."""
+        return self._simple(GroupingKind.LOCAL_OR_SHUFFLE, source, stream)
+
+    def partial_key_grouping(
+        self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
+    ) -> BoltDeclarer:
+        """Send tuples of one key to two tasks, each time to the one that got less from this producer."""
+        names, stream_id = _fields_and_stream(fields, stream)
+        return self.grouping(source, Grouping(GroupingKind.PARTIAL_KEY, names), stream_id)
+
+    def custom_grouping(
+        self, source: str, grouping: CustomStreamGrouping | str, stream: str | CustomStreamGrouping = DEFAULT_STREAM
+    ) -> BoltDeclarer:
+        """Let an object choose the tasks; see `CustomStreamGrouping`."""
+        if isinstance(grouping, str):
+            grouping, stream = stream, grouping  # type: ignore[assignment]
+        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=grouping), str(stream))  # type: ignore[arg-type]
+
+
+def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str]) -> tuple[tuple[str, ...], str]:
+    if isinstance(fields, str) and not isinstance(stream, str):
+        fields, stream = stream, fields
+    return ((fields,) if isinstance(fields, str) else tuple(fields)), str(stream)
+
+
+class TransactionalTopologyBuilder:
+    """Declares one topology: a transactional spout and a graph of bolts.
+
+    `topology_id` keys all durable state: a topology submitted again under its id goes on where it stopped.
+    Nothing runs here, and no JVM is started.
+    """
+
+    def __init__(self, topology_id: str, spout_id: str, spout: AnySpout, parallelism: int | None = None) -> None:
+        if not isinstance(topology_id, str) or not _TOPOLOGY_ID.fullmatch(topology_id):
+            raise InvalidId(
+                f"topology id {topology_id!r}: expected 1 to 200 letters, digits, '_', '.' or '-', not beginning "
+                "with '.' or '-', since it names a znode"
+            )
+        self._topology_id = topology_id
+        self._declarers: dict[str, BoltDeclarer] = {}
+        self._check_id(spout_id, "spout")
+        kinds = [kind for interface, kind in _SPOUT_KINDS.items() if isinstance(spout, interface)]
+        if len(kinds) != 1:
+            raise InvalidComponent(
+                f"spout {spout_id!r} is a {_describe(spout)}, expected an object of exactly one of "
+                f"{', '.join(interface.__name__ for interface in _SPOUT_KINDS)}"
+            )
+        self._spout = SpoutDeclarer(spout_id, kinds[0], spout, parallelism)
+
+    def _check_id(self, component: Any, what: str) -> None:
+        if not isinstance(component, str) or not component:
+            raise InvalidId(f"{what} id {component!r}: expected non-empty text")
+        if component.startswith("__"):
+            raise InvalidId(f"{what} id {component!r} begins with '__', which is kept for Stormline's own components")
+
+    def get_spout_declarer(self) -> SpoutDeclarer:
+        """Return the declarer of the spout."""
+        return self._spout
+
+    def set_bolt(self, bolt_id: str, bolt: AnyBolt, parallelism: int | None = None) -> BoltDeclarer:
+        """Declare a BasicBolt or a BatchBolt; a BatchBolt that is an `ICommitter` becomes a committer.
+
+        Raises:
+            InvalidId, DuplicateComponent, InvalidComponent, InvalidParallelism.
+        """
+        return self._set(bolt_id, bolt, parallelism, committer=isinstance(bolt, ICommitter))
+
+    def set_committer_bolt(self, bolt_id: str, bolt: IBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
+        """Declare any BatchBolt as a committer."""
+        return self._set(bolt_id, bolt, parallelism, committer=True)
+
+    def _set(self, bolt_id: str, bolt: Any, parallelism: int | None, committer: bool) -> BoltDeclarer:
+        self._check_id(bolt_id, "bolt")
+        if bolt_id == self._spout._id:
+            raise DuplicateComponent(f"bolt {bolt_id!r} has the id of the spout; give it another one")
+        if bolt_id in self._declarers:
+            raise DuplicateComponent(f"bolt {bolt_id!r} is declared twice; give each bolt its own id")
+        if isinstance(bolt, tuple(_SPOUT_KINDS)):
+            raise InvalidComponent(
+                f"bolt {bolt_id!r} is a spout ({type(bolt).__name__}); a topology has one spout, "
+                f"here {self._spout._id!r}: build a second topology for it"
+            )
+        if isinstance(bolt, IBasicBolt) == isinstance(bolt, IBatchBolt):
+            raise InvalidComponent(f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt")
+        if committer and isinstance(bolt, IBasicBolt):
+            raise InvalidComponent(
+                f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "
+                "that a batch is finished: make it a BaseTransactionalBolt"
+            )
+        kind = ComponentKind.BASIC_BOLT if isinstance(bolt, IBasicBolt) else ComponentKind.BATCH_BOLT
+        declarer = BoltDeclarer(bolt_id, kind, bolt, parallelism)
+        declarer._committer = committer
+        self._declarers[bolt_id] = declarer
+        return declarer
+
+    def build_topology(self) -> Topology:
+        """Check the whole and return it frozen.
+
+        Raises:
+            DeclarationError: one of its kinds; see `topology/errors.py`. Nothing has been started.
+        """
+        spout = self._spout._build()
+        topology = Topology(self._topology_id, spout, tuple(d._build() for d in self._declarers.values()))
+        check_graph(topology)
+        check_shippable(topology)
+        return topology
+
+
+def _describe(obj: Any) -> str:
+    return f"class {obj.__name__} (pass an object of it)" if isinstance(obj, type) else type(obj).__name__

@@ -1,0 +1,139 @@
+"""compile_topology: from what was declared to what runs where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+
+from stormline.topology.config import MAX_TASK_PARALLELISM, check_config, setting
+from stormline.topology.errors import InvalidComponent
+from stormline.topology.graph import check_graph, graph_of
+from stormline.topology.grouping import GroupingKind
+from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Stage, Transfer
+from stormline.topology.topology import Component, Topology
+
+
+def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None) -> Plan:
+    """Split the graph into phases and stages.
+
+    A bolt is deferred (finishes in the commit phase) when it is a committer or can be reached from one. What a
+    deferred bolt emits is delivered in the commit phase, so only edges between other components cut the
+    processing phase into stages: an edge is a plain call where source and target tasks always share a Spark
+    task, else an exchange.
+
+    Raises:
+        InvalidComponent: `topology` is no Topology.
+        DeclarationError: the graph or the configuration is wrong.
+    """
+    if not isinstance(topology, Topology):
+        raise InvalidComponent(f"compile_topology got a {type(topology).__name__}, expected what build_topology() returns")
+    config = dict(config or {})
+    check_config(config, f"configuration of topology {topology.id!r}")
+    check_graph(topology)
+    graph = graph_of(topology)
+    order = list(nx.lexicographical_topological_sort(graph, key=list(topology.components).index))
+    tasks = _assign_tasks(topology, setting(config, MAX_TASK_PARALLELISM))
+    deferred = _deferred(topology, graph)
+    stage_of = _processing_stages(topology, order, tasks, deferred)
+    commit_stage_of = _commit_stages(topology, order, deferred)
+    components = {
+        name: PlannedComponent(component, tasks[name], stage_of.get(name), commit_stage_of.get(name))
+        for name, component in topology.components.items()
+    }
+    return Plan(
+        topology=topology,
+        config=config,
+        components=components,
+        edges=_edges(topology, tasks, deferred, stage_of),
+        stages=_stages(topology, order, stage_of),
+        commit_stages=tuple(
+            tuple(name for name in order if commit_stage_of.get(name) == i)
+            for i in range(max(commit_stage_of.values(), default=-1) + 1)
+        ),
+    )
+
+
+def emits_on_driver(component: Component) -> bool:
+    """Tell whether a spout's data lives in the driver process, so that its emitters run there."""
+    return bool(getattr(component.obj, "emits_on_driver", False))
+
+
+def _assign_tasks(topology: Topology, cap: int | None) -> dict[str, tuple[int, ...]]:
+    tasks: dict[str, tuple[int, ...]] = {}
+    next_task = 1
+    for name, component in topology.components.items():
+        count = min(component.num_tasks, cap or component.num_tasks)
+        tasks[name] = tuple(range(next_task, next_task + count))
+        next_task += count
+    return tasks
+
+
+def _deferred(topology: Topology, graph: nx.MultiDiGraph) -> set[str]:
+    committers = {bolt.id for bolt in topology.bolts if bolt.committer}
+    return committers.union(*(nx.descendants(graph, committer) for committer in committers))
+
+
+def _can_be_local(
+    topology: Topology, source: str, target: str, kind: GroupingKind, tasks: Mapping[str, tuple[int, ...]]
+) -> bool:
+    # Task i of every component runs in Spark task i mod n, so equal indexes meet whatever n is.
+    if source == topology.spout.id and emits_on_driver(topology.spout):
+        return False
+    sources, targets = len(tasks[source]), len(tasks[target])
+    return sources == targets == 1 or (kind is GroupingKind.LOCAL_OR_SHUFFLE and targets >= sources)
+
+
+def _processing_stages(
+    topology: Topology, order: list[str], tasks: Mapping[str, tuple[int, ...]], deferred: set[str]
+) -> dict[str, int]:
+    stage_of = {topology.spout.id: 0}
+    components = topology.components
+    for name in order[1:]:
+        stages = [
+            stage_of[source.component] + (not _can_be_local(topology, source.component, name, grouping.kind, tasks))
+            for source, grouping in components[name].inputs.items()
+            if source.component not in deferred
+        ]
+        if stages:
+            stage_of[name] = max(stages)
+    return stage_of
+
+
+def _commit_stages(topology: Topology, order: list[str], deferred: set[str]) -> dict[str, int]:
+    stage_of: dict[str, int] = {}
+    components = topology.components
+    for name in order:
+        if name in deferred:
+            sources = (source.component for source in components[name].inputs)
+            stage_of[name] = max((stage_of[s] + 1 for s in sources if s in stage_of), default=0)
+    return stage_of
+
+
+def _edges(
+    topology: Topology, tasks: Mapping[str, tuple[int, ...]], deferred: set[str], stage_of: Mapping[str, int]
+) -> tuple[Edge, ...]:
+    edges: list[Edge] = []
+    for bolt in topology.bolts:
+        for source, grouping in bolt.inputs.items():
+            if source.component in deferred:
+                transfer = Transfer.COMMIT
+            elif stage_of[source.component] == stage_of[bolt.id]:
+                transfer = Transfer.LOCAL
+            else:
+                transfer = Transfer.EXCHANGE
+            edges.append(Edge(len(edges), source.component, source.stream, bolt.id, grouping, transfer))
+    return tuple(edges)
+
+
+def _stages(topology: Topology, order: list[str], stage_of: Mapping[str, int]) -> tuple[Stage, ...]:
+    on_driver = emits_on_driver(topology.spout)
+    return tuple(
+        Stage(
+            index=i,
+            placement=Placement.DRIVER if on_driver and i == 0 else Placement.EXECUTORS,
+            components=tuple(name for name in order if stage_of.get(name) == i),
+        )
+        for i in range(max(stage_of.values()) + 1)
+    )

@@ -1,0 +1,196 @@
+"""Config: a dict with Storm's keys, its setters, and a check of every key that is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
+from stormline.topology.serialization import Registration, Serializer
+
+MAX_SPOUT_PENDING = "topology.max.spout.pending"
+MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
+ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
+MAX_BATCH_ATTEMPTS = "topology.max.batch.attempts"
+MAX_TASK_PARALLELISM = "topology.max.task.parallelism"
+DEBUG = "topology.debug"
+WORKERS = "topology.workers"
+KRYO_REGISTER = "topology.kryo.register"
+ZOOKEEPER_ROOT = "transactional.zookeeper.root"
+ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
+ZOOKEEPER_PORT = "transactional.zookeeper.port"
+STORM_ZOOKEEPER_SERVERS = "storm.zookeeper.servers"
+STORM_ZOOKEEPER_PORT = "storm.zookeeper.port"
+ZOOKEEPER_SESSION_TIMEOUT_MS = "storm.zookeeper.session.timeout"
+ZOOKEEPER_CONNECTION_TIMEOUT_MS = "storm.zookeeper.connection.timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One known key: what it takes, what holds where it is not set, and what it means."""
+
+    kind: str
+    default: Any
+    meaning: str
+    used: bool = True
+
+
+def _ignored(kind: str, meaning: str) -> Key:
+    return Key(kind, None, f"{meaning} Accepted for ported topologies, without effect on Spark.", used=False)
+
+
+KNOWN_KEYS: dict[str, Key] = {
+    MAX_SPOUT_PENDING: Key("count", 16, "Transactions that may be active at once, and so the most that one wave holds."),
+    MESSAGE_TIMEOUT_SECS: Key("seconds", 30, "Seconds an attempt may take for a phase before it fails and is replayed."),
+    ENABLE_MESSAGE_TIMEOUTS: Key("flag", True, "Whether attempts time out at all."),
+    MAX_BATCH_ATTEMPTS: Key(
+        "count or none", None, "Failed attempts of one batch after which the topology stops; unlimited where not set."
+    ),
+    MAX_TASK_PARALLELISM: Key("count or none", None, "Upper bound of the tasks of any component."),
+    DEBUG: Key("flag", False, "Log every tuple emitted."),
+    WORKERS: Key("count or none", None, "Spark tasks a stage is packed into; as many as Spark has cores where not set."),
+    KRYO_REGISTER: Key("registrations", (), "Classes that tuples and metadata may hold; see register_serialization."),
+    ZOOKEEPER_ROOT: Key("path", "/transactional", "Znode below which all topologies keep their state."),
+    ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts; storm.zookeeper.servers where not set."),
+    ZOOKEEPER_PORT: Key("port or none", None, "ZooKeeper's port; storm.zookeeper.port, else 2181, where not set."),
+    STORM_ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts, as in Storm's own configuration."),
+    STORM_ZOOKEEPER_PORT: Key("port or none", None, "ZooKeeper's port, as in Storm's own configuration."),
+    ZOOKEEPER_SESSION_TIMEOUT_MS: Key("count", 20000, "Milliseconds after which a silent driver loses its session."),
+    ZOOKEEPER_CONNECTION_TIMEOUT_MS: Key("count", 15000, "Milliseconds to wait for the first connection."),
+    "topology.name": _ignored("text", "Storm's name of the topology."),
+    "topology.tasks": Key("count or none", None, "Tasks of this component, where set_num_tasks was not called."),
+    "topology.acker.executors": _ignored("count or zero", "Storm's ackers."),
+    "topology.eventlogger.executors": _ignored("count or zero", "Storm's event loggers."),
+    "topology.stats.sample.rate": _ignored("number", "Storm's sampling."),
+    "topology.skip.missing.kryo.registrations": _ignored("flag", "Storm's kryo."),
+    "topology.fall.back.on.java.serialization": _ignored("flag", "Storm's kryo; Stormline never falls back."),
+    "topology.kryo.factory": _ignored("text", "Storm's kryo."),
+    "topology.kryo.decorators": _ignored("any", "Storm's kryo."),
+    "topology.worker.childopts": _ignored("any", "Storm's JVMs."),
+    "topology.worker.gc.childopts": _ignored("any", "Storm's JVMs."),
+    "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
+    "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
+    "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
+    "topology.tick.tuple.freq.secs": _ignored("any", "Storm's tick tuples."),
+    "topology.metrics.consumer.register": _ignored("any", "Storm's metrics."),
+    "topology.priority": _ignored("any", "Storm's scheduler."),
+    "topology.scheduler.strategy": _ignored("any", "Storm's scheduler."),
+    "topology.optimize": _ignored("flag", "Storm's early optimizer."),
+    "topology.spout.wait.strategy": _ignored("text", "Storm's spout loop."),
+    "topology.sleep.spout.wait.strategy.time.ms": _ignored("count or zero", "Storm's spout loop."),
+}
+
+
+def _is_int(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_CHECKS: dict[str, tuple[str, Any]] = {
+    "count": ("a whole number of at least 1", lambda v: _is_int(v, 1)),
+    "count or zero": ("a whole number of at least 0", lambda v: v is None or _is_int(v, 0)),
+    "count or none": ("a whole number of at least 1, or None", lambda v: v is None or _is_int(v, 1)),
+    "seconds": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "number": ("a number", _is_number),
+    "flag": ("True or False", lambda v: isinstance(v, bool)),
+    "text": ("text", lambda v: isinstance(v, str)),
+    "path": (
+        "an absolute znode path such as '/transactional'",
+        lambda v: isinstance(v, str) and v.startswith("/") and not v.endswith("/") and "//" not in v,
+    ),
+    "hosts or none": (
+        "a list of host names",
+        lambda v: v is None or (isinstance(v, (list, tuple)) and v and all(isinstance(h, str) and h for h in v)),
+    ),
+    "port or none": ("a port from 1 to 65535", lambda v: v is None or (_is_int(v, 1) and v <= 65535)),
+    "registrations": (
+        "registrations made by register_serialization",
+        lambda v: isinstance(v, (list, tuple)) and all(isinstance(r, Registration) for r in v),
+    ),
+    "any": ("any value", lambda v: True),
+}
+
+
+def check_config(config: Mapping[str, Any], where: str) -> None:
+    """Check every key under `topology.`, `transactional.` and `storm.` that `config` sets.
+
+    Raises:
+        UnknownConfigKey: nobody reads this key; the message names the nearest one that is known.
+        InvalidConfig: the value does not fit the key.
+    """
+    for key, value in config.items():
+        if not isinstance(key, str):
+            raise InvalidConfig(f"{where}: key {key!r} is {type(key).__name__}, expected text")
+        known = KNOWN_KEYS.get(key)
+        if known is None:
+            if key.startswith(("topology.", "transactional.")):
+                raise UnknownConfigKey(
+                    f"{where}: unknown key {key!r}{did_you_mean(key, KNOWN_KEYS)}; keys of your own may have "
+                    "any name that does not begin with 'topology.' or 'transactional.'"
+                )
+            continue
+        expected, fits = _CHECKS[known.kind]
+        if not fits(value):
+            raise InvalidConfig(f"{where}: {key} is {value!r}, expected {expected}")
+
+
+class Config(dict[str, Any]):
+    """The configuration of a topology: a dict with Storm's keys and setters.
+
+    `spark.*` keys are passed to Spark; other keys outside `topology.`, `transactional.` and `storm.` are the
+    user's own and reach `conf` in `prepare`.
+    """
+
+    TOPOLOGY_MAX_SPOUT_PENDING = MAX_SPOUT_PENDING
+    TOPOLOGY_MESSAGE_TIMEOUT_SECS = MESSAGE_TIMEOUT_SECS
+    TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = ENABLE_MESSAGE_TIMEOUTS
+    TOPOLOGY_MAX_BATCH_ATTEMPTS = MAX_BATCH_ATTEMPTS
+    TOPOLOGY_MAX_TASK_PARALLELISM = MAX_TASK_PARALLELISM
+    TOPOLOGY_DEBUG = DEBUG
+    TOPOLOGY_WORKERS = WORKERS
+    TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
+    TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
+    TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
+    TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
+
+    def set_max_spout_pending(self, transactions: int) -> None:
+        """Let this many transactions be active at once."""
+        self[MAX_SPOUT_PENDING] = transactions
+
+    def set_message_timeout_secs(self, secs: float) -> None:
+        """Fail an attempt that takes longer than this for one phase."""
+        self[MESSAGE_TIMEOUT_SECS] = secs
+
+    def set_debug(self, on: bool) -> None:
+        """Log every tuple emitted."""
+        self[DEBUG] = on
+
+    def set_num_workers(self, workers: int) -> None:
+        """Pack each stage into this many Spark tasks."""
+        self[WORKERS] = workers
+
+    def set_num_ackers(self, executors: int) -> None:
+        """Accept Storm's setting; Stormline counts tuples itself and has no ackers."""
+        self["topology.acker.executors"] = executors
+
+    def set_max_task_parallelism(self, tasks: int) -> None:
+        """Let no component have more tasks than this."""
+        self[MAX_TASK_PARALLELISM] = tasks
+
+    def set_max_batch_attempts(self, attempts: int) -> None:
+        """Stop the topology when one batch has failed this many times."""
+        self[MAX_BATCH_ATTEMPTS] = attempts
+
+    def register_serialization(self, cls: type, serializer: Serializer | None = None) -> None:
+        """Let tuples and metadata hold objects of `cls`; see `Registration`."""
+        self[KRYO_REGISTER] = [*self.get(KRYO_REGISTER, ()), Registration.of(cls, serializer)]
+
+
+def setting(config: Mapping[str, Any], key: str) -> Any:
+    """Return what `config` sets for a known key, else its default."""
+    value = config.get(key)
+    return KNOWN_KEYS[key].default if value is None else value

@@ -1,0 +1,53 @@
+"""TopologyContext: what a task may know about itself and the topology around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from stormline.topology.fields import Fields
+from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
+
+
+class TopologyContext(Protocol):
+    """Given to `prepare`, to coordinators and to emitters."""
+
+    @property
+    def topology_id(self) -> str:
+        """Id that keys all durable state."""
+
+    @property
+    def epoch(self) -> int:
+        """Number of this driver's ownership of the topology id: a fencing token, greater after every take-over."""
+
+    @property
+    def this_component_id(self) -> str:
+        """Id of the component this task belongs to."""
+
+    @property
+    def this_task_id(self) -> int:
+        """Id of this task, unique in the topology."""
+
+    @property
+    def this_task_index(self) -> int:
+        """Position of this task among its component's tasks, from 0."""
+
+    @property
+    def this_sources(self) -> Mapping[GlobalStreamId, Grouping]:
+        """Streams that this component subscribes to."""
+
+    @property
+    def this_targets(self) -> Mapping[str, Mapping[str, Grouping]]:
+        """For each stream of this component, the bolts that subscribe to it."""
+
+    def component_tasks(self, component: str) -> Sequence[int]:
+        """Return the task ids of a component, ascending; `UnknownComponent` if there is none of that id."""
+
+    def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
+        """Return the fields of a stream; `UnknownComponent` or `UnknownStream` if there is none."""
+
+    def set_task_data(self, name: str, value: Any) -> None:
+        """Keep a value for this task in this process."""
+
+    def get_task_data(self, name: str) -> Any:
+        """Return what `set_task_data` kept, or None."""

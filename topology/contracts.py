@@ -1,0 +1,227 @@
+"""The contracts between Stormline and user code: Storm's interfaces, by Storm's names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
+from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.streams import OutputFieldsDeclarer
+from stormline.topology.tuples import Tuple
+
+Conf = Mapping[str, Any]
+Metadata = Any  # any value that the topology's serialization takes
+
+
+class Collector(Protocol):
+    """What bolts and emitters emit to; the first value is always the attempt of the batch at hand."""
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple; raises a kind of `EmitError` at once where the declaration does not allow it."""
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple of a direct stream to one task."""
+
+    def report_error(self, error: BaseException) -> None:
+        """Write an error to the log and go on."""
+
+
+class IComponent(ABC):
+    """Spouts and bolts alike: says what it emits."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare each output stream; a component that emits nothing declares none."""
+
+    def get_component_configuration(self) -> Mapping[str, Any] | None:
+        """Return settings of this component: they win over the topology's, the declarer's win over them."""
+        return None
+
+
+# ---------------------------------------------------------------------------------------- bolts
+
+
+class IBasicBolt(IComponent):
+    """A bolt that looks at one tuple at a time: prepared once a worker, it serves many batches."""
+
+    def prepare(self, conf: Conf, context: TopologyContext) -> None:
+        """Called once in each worker, before the first tuple."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple, collector: Collector) -> None:
+        """Called once a tuple; what it emits carries the tuple's own attempt first."""
+
+    def cleanup(self) -> None:
+        """Called when the worker is done with the topology; not when the worker is killed."""
+
+
+class IBatchBolt(IComponent):
+    """A bolt that looks at one batch: every task of every attempt gets a fresh copy of the declared object.
+
+    Every task finishes every batch, with no tuples too. `finish_batch` runs only when the task provably holds
+    all its tuples.
+    """
+
+    @abstractmethod
+    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
+        """Called once, before the first tuple."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple) -> None:
+        """Called once a tuple."""
+
+    @abstractmethod
+    def finish_batch(self) -> None:
+        """Called once, after the last tuple."""
+
+
+class ICommitter:
+    """Marks a BatchBolt whose `finish_batch` runs only in the commit phase, strictly in the order of txids."""
+
+
+# ---------------------------------------------------------------------------------------- spouts
+
+
+class ITransactionalCoordinator(ABC):
+    """Decides what the batches are. One lives in the driver."""
+
+    def is_ready(self) -> bool:
+        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
+        return True
+
+    @abstractmethod
+    def initialize_transaction(self, txid: int, prev_metadata: Metadata) -> Metadata:
+        """Return what defines batch `txid`: called once a txid, in order; `prev_metadata` is None for txid 1."""
+
+    def close(self) -> None:
+        """Called when the topology stops."""
+
+
+class ITransactionalEmitter(ABC):
+    """Emits batches: the same txid and metadata must give the same tuples, on every attempt, in every process."""
+
+    @abstractmethod
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Metadata, collector: Collector) -> None:
+        """Emit this task's share of the batch."""
+
+    def cleanup_before(self, txid: int) -> None:
+        """Called from time to time: no transaction below `txid` will be asked for again."""
+
+    def close(self) -> None:
+        """Called when the worker is done with the topology; not when the worker is killed."""
+
+
+class ITransactionalSpout(IComponent):
+    """A spout whose coordinator defines each batch by metadata."""
+
+    @abstractmethod
+    def get_coordinator(self, conf: Conf, context: TopologyContext) -> ITransactionalCoordinator:
+        """Return the coordinator."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Conf, context: TopologyContext) -> ITransactionalEmitter:
+        """Return the emitter of one task."""
+
+
+class IPartitionedCoordinator(ABC):
+    """Says how many partitions there are. One lives in the driver."""
+
+    @abstractmethod
+    def num_partitions(self) -> int:
+        """Return the present number of partitions: 0, 1, …; it may grow."""
+
+    def is_ready(self) -> bool:
+        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
+        return True
+
+    def close(self) -> None:
+        """Called when the topology stops."""
+
+
+class IPartitionedEmitter(ABC):
+    """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …"""
+
+    @abstractmethod
+    def emit_partition_batch_new(
+        self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
+    ) -> Metadata:
+        """Emit a partition's batch for the first time; `last_metadata` is the partition's previous one or None."""
+
+    @abstractmethod
+    def emit_partition_batch(
+        self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
+    ) -> None:
+        """Emit again exactly what the call that returned `metadata` emitted."""
+
+    def close(self) -> None:
+        """Called when the worker is done with the topology; not when the worker is killed."""
+
+
+class IPartitionedTransactionalSpout(IComponent):
+    """A spout over partitions, each of which can replay any batch."""
+
+    @abstractmethod
+    def get_coordinator(self, conf: Conf, context: TopologyContext) -> IPartitionedCoordinator:
+        """Return the coordinator."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Conf, context: TopologyContext) -> IPartitionedEmitter:
+        """Return the emitter of one task."""
+
+
+class IOpaqueCoordinator(ABC):
+    """Says when a new batch may begin. One lives in the driver."""
+
+    def is_ready(self) -> bool:
+        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
+        return True
+
+    def close(self) -> None:
+        """Called when the topology stops."""
+
+
+class IOpaqueEmitter(ABC):
+    """Emits the partitions of one task, each from where its last transaction left off.
+
+    A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
+    with the same tuples in the same order: what it gives beyond those is kept for the next batch, and where it
+    cannot give them the attempt fails and is tried again.
+    """
+
+    @abstractmethod
+    def num_partitions(self) -> int:
+        """Return the present number of partitions."""
+
+    @abstractmethod
+    def emit_partition_batch(
+        self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
+    ) -> Metadata:
+        """Emit from where `last_metadata` (None at first) left off and return the new metadata.
+
+        None: this partition gives nothing now, and its old position is kept.
+        """
+
+    def close(self) -> None:
+        """Called when the worker is done with the topology; not when the worker is killed."""
+
+
+class IOpaquePartitionedTransactionalSpout(IComponent):
+    """A spout over partitions that may vanish or give another batch on replay."""
+
+    @abstractmethod
+    def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:
+        """Return the coordinator."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Conf, context: TopologyContext) -> IOpaqueEmitter:
+        """Return the emitter of one task."""
+
+
+class ICommitterTransactionalSpout(ABC):
+    """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase."""
+
+
+AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
+AnyBolt = IBasicBolt | IBatchBolt

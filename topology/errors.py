@@ -1,0 +1,159 @@
+"""Every error that Stormline raises; each message names who, what was got, what was expected, the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StormlineError(Exception):
+    """Base of all errors that Stormline itself raises."""
+
+
+class FailedException(Exception):
+    """Raised by user code to fail the current attempt: the batch is replayed, and the later ones with it."""
+
+
+class ReportedFailedException(FailedException):
+    """A `FailedException` that is also written to the log."""
+
+
+def did_you_mean(got: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the nearest known name, or an empty text."""
+    near = difflib.get_close_matches(got, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+# ---------------------------------------------------------------------------------------- declaring
+
+
+class DeclarationError(StormlineError, ValueError):
+    """A topology was declared wrongly; nothing has run."""
+
+
+class InvalidId(DeclarationError):
+    """A component, stream or topology id that cannot be used."""
+
+
+class DuplicateComponent(DeclarationError):
+    """Two components share an id."""
+
+
+class InvalidComponent(DeclarationError, TypeError):
+    """An object that is not the kind of bolt or spout the call takes."""
+
+
+class InvalidParallelism(DeclarationError):
+    """A parallelism or number of tasks that is not a whole number of at least 1."""
+
+
+class InvalidStream(DeclarationError):
+    """A stream declared twice, or with unusable fields."""
+
+
+class DuplicateGrouping(DeclarationError):
+    """Two groupings on one (component, stream) of one bolt."""
+
+
+class UnknownComponent(DeclarationError, KeyError):
+    """A grouping names a component that does not exist."""
+
+    __str__ = Exception.__str__
+
+
+class UnknownStream(DeclarationError, KeyError):
+    """A stream that its component does not declare."""
+
+    __str__ = Exception.__str__
+
+
+class UnknownField(DeclarationError, KeyError):
+    """A field that the stream does not have."""
+
+    __str__ = Exception.__str__
+
+    @classmethod
+    def among(cls, field: str, fields: Iterable[str], where: str) -> UnknownField:
+        """Build the message for `field` missing among `fields` of `where`."""
+        names = list(fields)
+        return cls(f"{where} has no field {field!r}; its fields are {names}{did_you_mean(field, names)}")
+
+
+class InvalidGrouping(DeclarationError):
+    """A grouping that does not fit its stream."""
+
+
+class CyclicTopology(DeclarationError):
+    """The graph of bolts has a cycle."""
+
+
+class UnreachableBolt(DeclarationError):
+    """A bolt that no tuple of the spout can reach."""
+
+
+class NotShippable(DeclarationError, TypeError):
+    """A component that cannot be pickled, so it cannot be sent to the executors."""
+
+
+class InvalidConfig(DeclarationError):
+    """A configuration value of the wrong type or out of range."""
+
+
+class UnknownConfigKey(DeclarationError, KeyError):
+    """A key under `topology.` or `transactional.` that nobody reads."""
+
+    __str__ = Exception.__str__
+
+
+class InvalidRegistration(DeclarationError):
+    """A class that cannot be registered for serialization as asked."""
+
+
+# ---------------------------------------------------------------------------------------- emitting
+
+
+class EmitError(StormlineError, ValueError):
+    """A bolt or an emitter emitted something its declaration does not allow."""
+
+
+class WrongArity(EmitError):
+    """As many values as declared fields are needed."""
+
+
+class UndeclaredStream(EmitError):
+    """The component does not declare this stream."""
+
+
+class DirectStreamMismatch(EmitError):
+    """`emit` on a direct stream, or `emit_direct` on a regular one, or to a task that does not listen."""
+
+
+class WrongAttempt(EmitError):
+    """The first value emitted is not the attempt of the batch at hand."""
+
+
+class StaleEmit(EmitError):
+    """Emitted by an attempt that has already ended."""
+
+
+class InvalidChoice(EmitError):
+    """A custom grouping chose a task that is none of the bolt's."""
+
+
+class WrongValueType(StormlineError, TypeError):
+    """A typed getter met a value of another type."""
+
+
+# ---------------------------------------------------------------------------------------- bytes
+
+
+class SerializationError(StormlineError):
+    """A value cannot be written, or bytes cannot be read."""
+
+
+class UnregisteredClass(SerializationError, TypeError):
+    """A value of a class that was not registered."""
+
+
+class CorruptData(SerializationError, ValueError):
+    """Bytes that are not what Stormline writes."""

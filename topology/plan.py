@@ -1,0 +1,126 @@
+"""Plan: a compiled topology, still pure data. Tuples know their way by it in every process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from stormline.topology.grouping import Grouping
+from stormline.topology.topology import Component, Topology
+
+
+class Transfer(str, Enum):
+    """How tuples of an edge get from task to task."""
+
+    LOCAL = "plain call"
+    EXCHANGE = "exchange"
+    COMMIT = "in the commit phase"
+
+
+class Placement(str, Enum):
+    """Where a stage of the processing phase runs."""
+
+    DRIVER = "driver"
+    EXECUTORS = "executors"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One subscription: tuples of `stream` of `source` go to tasks of `target`."""
+
+    index: int
+    source: str
+    stream: str
+    target: str
+    grouping: Grouping
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedComponent:
+    """A component, its tasks and its place.
+
+    `stage` is the stage of the processing phase it executes in; None where nothing reaches it before the commit
+    phase. `commit_stage` is its turn in the commit phase; None where it finishes in the processing phase.
+    """
+
+    component: Component
+    tasks: tuple[int, ...]
+    stage: int | None
+    commit_stage: int | None
+
+    @property
+    def id(self) -> str:
+        """Id of the component."""
+        return self.component.id
+
+    @property
+    def deferred(self) -> bool:
+        """Whether it finishes in the commit phase."""
+        return self.commit_stage is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Components whose tasks run side by side in one Spark stage, in topological order."""
+
+    index: int
+    placement: Placement
+    components: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What runs where, and how tuples move."""
+
+    topology: Topology
+    config: Mapping[str, Any]
+    components: Mapping[str, PlannedComponent]
+    edges: tuple[Edge, ...]
+    stages: tuple[Stage, ...]
+    commit_stages: tuple[tuple[str, ...], ...]
+
+    @property
+    def topology_id(self) -> str:
+        """Id of the topology."""
+        return self.topology.id
+
+    @property
+    def spout(self) -> PlannedComponent:
+        """The spout."""
+        return self.components[self.topology.spout.id]
+
+    def out_edges(self, component: str, stream: str) -> list[Edge]:
+        """Return the subscriptions to one stream."""
+        return [edge for edge in self.edges if edge.source == component and edge.stream == stream]
+
+    def in_edges(self, component: str) -> list[Edge]:
+        """Return the subscriptions of one component."""
+        return [edge for edge in self.edges if edge.target == component]
+
+    def component_of_task(self) -> dict[int, str]:
+        """Return the component of every task id."""
+        return {task: planned.id for planned in self.components.values() for task in planned.tasks}
+
+    def describe(self) -> dict[str, Any]:
+        """Return what durable state depends on, as plain values: compared when a topology is submitted again."""
+
+        def shape(planned: PlannedComponent) -> dict[str, Any]:
+            component = planned.component
+            return {
+                "kind": component.kind.value,
+                "committer": component.committer,
+                "parallelism": len(planned.tasks),
+                "streams": {
+                    name: {"fields": stream.fields.to_list(), "direct": stream.direct}
+                    for name, stream in sorted(component.streams.items())
+                },
+                "groupings": {str(source): str(grouping) for source, grouping in component.inputs.items()},
+            }
+
+        return {
+            ("spout" if planned is self.spout else "bolt") + f" {name!r}": shape(planned)
+            for name, planned in self.components.items()
+        }

@@ -1,0 +1,54 @@
+"""What a component says it emits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stormline.topology.errors import InvalidStream
+from stormline.topology.fields import Fields
+from stormline.topology.grouping import DEFAULT_STREAM
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDeclaration:
+    """One output stream: its fields (the first one carries the attempt), and whether it is direct."""
+
+    fields: Fields
+    direct: bool = False
+
+
+class OutputFieldsDeclarer:
+    """Collects the streams that one component declares in `declare_output_fields`."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self.streams: dict[str, StreamDeclaration] = {}
+
+    def declare(self, fields: Sequence[str], direct: bool = False) -> None:
+        """Declare the default stream."""
+        self.declare_stream(DEFAULT_STREAM, fields, direct)
+
+    def declare_stream(self, stream_id: str, fields: Sequence[str], direct: bool = False) -> None:
+        """Declare one more stream.
+
+        Raises:
+            InvalidStream: the stream is declared already, or has no, empty or repeated field names.
+        """
+        who = f"component {self._component!r}"
+        if not isinstance(stream_id, str) or not stream_id:
+            raise InvalidStream(f"{who} declares stream {stream_id!r}; expected non-empty text")
+        if stream_id in self.streams:
+            raise InvalidStream(f"{who} declares stream {stream_id!r} twice; declare each stream once")
+        if isinstance(fields, str):
+            raise InvalidStream(f"{who}, stream {stream_id!r}: got the text {fields!r}, expected Fields({fields!r}, …)")
+        try:
+            names = Fields(*fields)
+        except InvalidStream as error:
+            raise InvalidStream(f"{who}, stream {stream_id!r}: {error}") from None
+        if not names:
+            raise InvalidStream(
+                f"{who}, stream {stream_id!r} declares no field; the first field of every stream carries the "
+                "transaction attempt, so at least one is needed"
+            )
+        self.streams[stream_id] = StreamDeclaration(names, bool(direct))

@@ -1,0 +1,50 @@
+"""Topology: what the user declared, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from stormline.topology.contracts import AnyBolt, AnySpout
+from stormline.topology.grouping import GlobalStreamId, Grouping
+from stormline.topology.streams import StreamDeclaration
+
+
+class ComponentKind(str, Enum):
+    """What a component is, by the interface it implements."""
+
+    TRANSACTIONAL_SPOUT = "transactional spout"
+    PARTITIONED_SPOUT = "partitioned transactional spout"
+    OPAQUE_SPOUT = "opaque partitioned transactional spout"
+    BASIC_BOLT = "basic bolt"
+    BATCH_BOLT = "batch bolt"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One spout or bolt: the declared object and everything said about it."""
+
+    id: str
+    kind: ComponentKind
+    obj: AnySpout | AnyBolt = field(repr=False)
+    num_tasks: int
+    committer: bool
+    streams: Mapping[str, StreamDeclaration]
+    inputs: Mapping[GlobalStreamId, Grouping]
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """One spout and its bolts, in the order of declaration."""
+
+    id: str
+    spout: Component
+    bolts: tuple[Component, ...]
+
+    @property
+    def components(self) -> dict[str, Component]:
+        """All components by id, the spout first."""
+        return {component.id: component for component in (self.spout, *self.bolts)}

@@ -1,0 +1,180 @@
+"""Tuple: what a bolt receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from stormline.topology.errors import WrongValueType
+from stormline.topology.fields import Fields
+
+V = TypeVar("V")
+
+
+class TupleSource:
+    """Who emitted a tuple: shared by all tuples of one (component, stream, task)."""
+
+    __slots__ = ("component", "fields", "stream", "task")
+
+    def __init__(self, component: str, stream: str, task: int, fields: Fields) -> None:
+        self.component = component
+        self.stream = stream
+        self.task = task
+        self.fields = fields
+
+    def __reduce__(self) -> tuple[type[TupleSource], tuple[str, str, int, Fields]]:
+        return TupleSource, (self.component, self.stream, self.task, self.fields)
+
+
+class Tuple:
+    """An ordered list of named values; the first one is the `TransactionAttempt` of its batch.
+
+    The typed getters (`get_string`, `get_integer`, …) check and do not convert.
+    """
+
+    __slots__ = ("_source", "values")
+
+    values: list[Any]
+
+    def __init__(self, values: list[Any], source: TupleSource) -> None:
+        self.values = values
+        self._source = source
+
+    @classmethod
+    def of(
+        cls, values: Sequence[Any], fields: Sequence[str], component: str = "test", stream: str = "default", task: int = 1
+    ) -> Tuple:
+        """Make a tuple by hand, as tests of bolts do."""
+        return cls(list(values), TupleSource(component, stream, task, Fields(*fields)))
+
+    @property
+    def fields(self) -> Fields:
+        """Names of the values."""
+        return self._source.fields
+
+    @property
+    def source_component(self) -> str:
+        """Id of the component that emitted this tuple."""
+        return self._source.component
+
+    @property
+    def source_stream_id(self) -> str:
+        """Stream that it was emitted to."""
+        return self._source.stream
+
+    @property
+    def source_task(self) -> int:
+        """Id of the task that emitted it."""
+        return self._source.task
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __getitem__(self, key: int | str) -> Any:
+        if isinstance(key, str):
+            return self.values[self._source.fields.field_index(key)]
+        return self.values[key]
+
+    def __repr__(self) -> str:
+        source = self._source
+        return f"Tuple(source={source.component}:{source.task}, stream={source.stream}, {self.values!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tuple):
+            return NotImplemented
+        mine, its = self._source, other._source
+        return (self.values, mine.component, mine.stream, mine.task) == (
+            other.values,
+            its.component,
+            its.stream,
+            its.task,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def size(self) -> int:
+        """Return the number of values."""
+        return len(self.values)
+
+    def contains(self, field: str) -> bool:
+        """Tell whether the tuple has this field."""
+        return field in self._source.fields
+
+    def field_index(self, name: str) -> int:
+        """Return the position of a field; raise `UnknownField` naming those that exist."""
+        return self._source.fields.field_index(name)
+
+    def select(self, fields: Sequence[str]) -> list[Any]:
+        """Return the values of these fields, in their order."""
+        index = self._source.fields.field_index
+        return [self.values[index(name)] for name in fields]
+
+    def get_value(self, i: int) -> Any:
+        """Return the value at position `i`."""
+        return self.values[i]
+
+    def get_value_by_field(self, name: str) -> Any:
+        """Return the value of a field."""
+        return self.values[self._source.fields.field_index(name)]
+
+    def _typed(self, key: int | str, kind: type[V]) -> V:
+        value = self[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            source, position = self._source, key if isinstance(key, int) else self.field_index(key)
+            raise WrongValueType(
+                f"field {source.fields[position]!r} of stream {source.stream!r} of {source.component!r}: got "
+                f"{value!r} ({type(value).__name__}), expected {kind.__name__}; typed getters do not convert, "
+                f"use get_value({position}) and convert yourself"
+            )
+        return value
+
+    def get_string(self, i: int) -> str:
+        """Return the text at position `i`."""
+        return self._typed(i, str)
+
+    def get_integer(self, i: int) -> int:
+        """Return the whole number at position `i`."""
+        return self._typed(i, int)
+
+    get_long = get_short = get_byte = get_integer
+
+    def get_double(self, i: int) -> float:
+        """Return the float at position `i`."""
+        return self._typed(i, float)
+
+    get_float = get_double
+
+    def get_boolean(self, i: int) -> bool:
+        """Return the bool at position `i`."""
+        return self._typed(i, bool)
+
+    def get_binary(self, i: int) -> bytes:
+        """Return the bytes at position `i`."""
+        return self._typed(i, bytes)
+
+    def get_string_by_field(self, name: str) -> str:
+        """Return the text of a field."""
+        return self._typed(name, str)
+
+    def get_integer_by_field(self, name: str) -> int:
+        """Return the whole number of a field."""
+        return self._typed(name, int)
+
+    get_long_by_field = get_short_by_field = get_byte_by_field = get_integer_by_field
+
+    def get_double_by_field(self, name: str) -> float:
+        """Return the float of a field."""
+        return self._typed(name, float)
+
+    get_float_by_field = get_double_by_field
+
+    def get_boolean_by_field(self, name: str) -> bool:
+        """Return the bool of a field."""
+        return self._typed(name, bool)
+
+    def get_binary_by_field(self, name: str) -> bytes:
+        """Return the bytes of a field."""
+        return self._typed(name, bytes)
