@@ -1,0 +1,1 @@
+"""Runs a compiled topology: the only room that knows Spark and ZooKeeper."""

@@ -1,0 +1,54 @@
+"""How two descriptions of a topology differ, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stormline.runtime.errors import TopologyChanged
+
+_ABSENT = object()
+
+
+def differences(stored: Any, declared: Any) -> list[str]:
+    """Return what changed, as ["bolt 'count': parallelism 2 → 3", "bolt 'x' added"]; empty where equal."""
+    return _differences((), stored, declared)
+
+
+def _differences(where: tuple[str, ...], stored: Any, declared: Any) -> list[str]:
+    if isinstance(stored, dict) and isinstance(declared, dict):
+        keys = [*stored, *(key for key in declared if key not in stored)]
+        return [
+            line
+            for key in keys
+            for line in _differences((*where, str(key)), stored.get(key, _ABSENT), declared.get(key, _ABSENT))
+        ]
+    if stored is _ABSENT:
+        return [f"{_name(where)} added"]
+    if declared is _ABSENT:
+        return [f"{_name(where)} removed"]
+    if type(stored) is type(declared) and stored == declared:
+        return []
+    return [f"{_name(where)} {stored!r:.100} → {declared!r:.100}"]
+
+
+def _name(where: tuple[str, ...]) -> str:
+    """Name ("bolts", "count", "parallelism") as: bolt 'count': parallelism."""
+    if len(where) < 2:
+        return "".join(where) or "the description"
+    name = f"{where[0].removesuffix('s')} {where[1]!r}"
+    return f"{name}: {'.'.join(where[2:])}" if len(where) > 2 else name
+
+
+def check_description(stored: Any, declared: Any, topology_id: str, node: str) -> None:
+    """Check that the topology at hand is the one that the state belongs to.
+
+    Raises:
+        TopologyChanged: it is another one; the message says what differs.
+    """
+    lines = differences(stored, declared)
+    if lines:
+        raise TopologyChanged(
+            f"the state of topology {topology_id!r} ({node}) belongs to another topology than the one "
+            f"submitted: {'; '.join(lines)}. Submit the topology as it was, or under another id; or allow "
+            "the change, if the state kept so far fits the new topology"
+        )

@@ -1,0 +1,55 @@
+"""Errors of a running topology; each message names what was got, where, and the remedy."""
+
+from __future__ import annotations
+
+from stormline.topology.errors import StormlineError
+
+# ---------------------------------------------------------------------------------------- durable state
+
+
+class ZooKeeperUnreachable(StormlineError, ConnectionError):
+    """No ZooKeeper answered in time."""
+
+
+class ZooKeeperDenied(StormlineError, PermissionError):
+    """ZooKeeper's access control forbids what the driver has to do."""
+
+
+class AlreadyRunning(StormlineError):
+    """Another driver runs this topology id, or its session has not expired yet."""
+
+
+class Fenced(StormlineError):
+    """Another driver has taken this topology over: this one must stop, and can write no more."""
+
+
+class SessionLost(StormlineError, ConnectionError):
+    """The ZooKeeper session has ended: this driver owns the topology no longer, and must stop."""
+
+
+class StateCorrupt(StormlineError, ValueError):
+    """Stored state that Stormline did not write, or not like this; nothing is overwritten."""
+
+
+class StateTooLarge(StormlineError, ValueError):
+    """A value or a write that ZooKeeper would not take; nothing was sent."""
+
+
+class InvalidPath(StormlineError, ValueError):
+    """A topology id, root or path that cannot name a znode, or a write that contradicts itself."""
+
+
+class TopologyChanged(StormlineError, ValueError):
+    """The stored state belongs to this topology id, but to another topology."""
+
+
+class NewerState(StormlineError):
+    """The stored state was written by a newer Stormline."""
+
+
+class NotNext(StormlineError, ValueError):
+    """A transaction was asked for out of order."""
+
+
+class StateDirInUse(StormlineError):
+    """Another process serves the embedded ZooKeeper's data directory."""
