@@ -1,0 +1,206 @@
+"""How a driver claims a topology: it reads everything, changes nothing, then claims all in one transaction."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kazoo.exceptions import NoAuthError, NoNodeError, RolledBackError, RuntimeInconsistency
+
+from stormline.runtime.description import check_description
+from stormline.runtime.envelope import seal, unseal
+from stormline.runtime.errors import StateCorrupt
+from stormline.runtime.holder import Holder
+from stormline.runtime.state_store import check_sizes
+from stormline.runtime.state_tree import FOLDER, StateTree
+from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
+from stormline.topology.config import ZOOKEEPER_ROOT
+from stormline.topology.serialization import PLAIN, Registry
+
+VANISH_MARGIN_MS = 4000
+"""A dead session lasts up to a tick longer than its timeout, and the server may have granted a longer one."""
+POLL_SECS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose writes count: the `token` is unique to one open; `writes` counts those of this epoch."""
+
+    epoch: int
+    token: str
+    writes: int
+
+    def seal(self) -> bytes:
+        """Return the bytes to store."""
+        return seal(asdict(self), PLAIN)
+
+    @classmethod
+    def unseal(cls, data: bytes, path: str) -> Owner:
+        """Return the owner stored at `path`; raise `StateCorrupt` or `NewerState` where there is none."""
+        value = unseal(data, PLAIN, path)
+        kinds = {"epoch": int, "token": str, "writes": int}
+        if not isinstance(value, dict) or {key: type(value[key]) for key in value} != kinds:
+            raise StateCorrupt(f"{path} holds {value!r:.100}, which is no owner; nothing was changed")
+        return cls(**value)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A topology that is ours now."""
+
+    owner: Owner
+    owner_version: int
+    tree: StateTree
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A topology as found; `owner` is None where there is none yet."""
+
+    owner: Owner | None
+    owner_version: int
+    live: Holder | None
+    live_version: int
+    description: bytes | None
+    description_version: int
+
+
+def refusal(results: list[Any]) -> tuple[int, Exception] | None:
+    """Return which op of a transaction was refused, and why; None where it was applied."""
+    consequences = (RolledBackError, RuntimeInconsistency)
+    refused = [(i, r) for i, r in enumerate(results) if isinstance(r, Exception)]
+    return next((item for item in refused if not isinstance(item[1], consequences)), refused[0] if refused else None)
+
+
+def claim(
+    session: ZooKeeperSession,
+    node: str,
+    registry: Registry,
+    description: Any,
+    allow_changed: bool,
+    session_timeout_ms: int,
+    connection_timeout_ms: int,
+) -> Claim:
+    """Take the topology over, or change nothing; see `ZooKeeperStateStore.open` for what is raised."""
+    topology_id = node.rpartition("/")[2]
+    token = uuid.uuid4().hex
+    me = Holder.this_process(session_timeout_ms, token)
+    sealed = None if description is None else seal(description, PLAIN)
+    if sealed is not None:
+        check_sizes([(f"{node}/topology", len(sealed))])
+    session.ensure(node)
+    wait_until: float | None = None
+    # Each further turn means that something has changed meanwhile: our claim, or another driver's, or its end.
+    while True:
+        try:
+            stored = _read(session, node)
+            if stored.owner is not None and stored.owner.token == token:
+                return Claim(stored.owner, stored.owner_version, _read_tree(session, node, registry))
+            if stored.live is not None:
+                alive = stored.live.alive()
+                wait_ms = stored.live.session_timeout_ms + VANISH_MARGIN_MS
+                wait_until = wait_until or time.monotonic() + wait_ms / 1000
+                if alive:
+                    raise stored.live.refuse(topology_id, node)
+                if alive is None:
+                    if time.monotonic() > wait_until:
+                        raise stored.live.refuse(topology_id, node, f"; its session did not end in {wait_ms} ms")
+                    time.sleep(POLL_SECS)
+                    continue
+            if sealed is not None and stored.description is not None and not allow_changed:
+                before, now = (unseal(data, PLAIN, f"{node}/topology") for data in (stored.description, sealed))
+                check_description(before, now, topology_id, node)
+            if stored.owner is not None:
+                _read_tree(session, node, registry)  # what cannot be read is not claimed
+        except NoNodeError:
+            continue
+        _send(session, node, stored, me, sealed, time.monotonic() + connection_timeout_ms / 1000)
+
+
+def _read(session: ZooKeeperSession, node: str) -> _Stored:
+    """Read whose a topology is; what is read afterwards is its state if the owner's version stays the same."""
+    session.sync(node)
+    names = session.children(node)
+    if not names:
+        return _Stored(None, -1, None, -1, None, -1)
+    if not {"owner", "state"} <= set(names) <= {"owner", "state", "live", "topology"}:
+        raise StateCorrupt(
+            f"{node} holds {names}, expected owner and state, and beside them nothing but live and topology; "
+            "nothing was changed. If other software uses this node, give the topology another id or another "
+            f"{ZOOKEEPER_ROOT}"
+        )
+    found = dict(zip(names, session.get_all([f"{node}/{name}" for name in names]), strict=True))
+    data, stat = found["owner"]
+    owner, owner_version = Owner.unseal(data, f"{node}/owner"), stat.version
+    live, live_version = None, -1
+    if "live" in found:
+        data, stat = found["live"]
+        live, live_version = _holder(data, stat, f"{node}/live"), stat.version
+    description, description_version = None, -1
+    if "topology" in found:
+        description, stat = found["topology"]
+        description_version = stat.version
+        unseal(description, PLAIN, f"{node}/topology")
+    return _Stored(owner, owner_version, live, live_version, description, description_version)
+
+
+def _read_tree(session: ZooKeeperSession, node: str, registry: Registry) -> StateTree:
+    root = f"{node}/state"
+    tree = StateTree(registry, root)
+    ((data, _),) = session.get_all([root])
+    if data != FOLDER:
+        raise StateCorrupt(f"{root} holds {data[:40]!r}, which Stormline did not write; nothing was changed")
+    folders = [""]
+    while folders:
+        paths = [f"{folder}{name}" for folder in folders for name in session.children(f"{root}/{folder}".rstrip("/"))]
+        nodes = session.get_all([f"{root}/{path}" for path in paths])
+        for path, (data, stat) in zip(paths, nodes, strict=True):
+            tree.load(path, data, stat.version)
+        folders = [f"{path}/" for path, (_, stat) in zip(paths, nodes, strict=True) if stat.numChildren]
+    return tree
+
+
+def _holder(data: bytes, stat: Any, path: str) -> Holder:
+    try:
+        holder = Holder.from_data(unseal(data, PLAIN, path))
+    except TypeError as error:
+        raise StateCorrupt(f"{path} names no driver ({error}); nothing was changed") from None
+    if not stat.ephemeralOwner:
+        raise StateCorrupt(
+            f"{path} would outlive its driver: Stormline did not create it; nothing was changed. Delete it if no "
+            f"driver runs ({holder.host}, process {holder.pid})"
+        )
+    return holder
+
+
+def _send(
+    session: ZooKeeperSession, node: str, stored: _Stored, me: Holder, description: bytes | None, deadline: float
+) -> None:
+    """Send the claim; the next `_read` tells whether it was applied."""
+    epoch = stored.owner.epoch + 1 if stored.owner else 1
+    owner = Owner(epoch, me.token, 0).seal()
+
+    def fill(transaction: Any) -> None:
+        if stored.owner is None:
+            transaction.create(f"{node}/owner", owner)
+            transaction.create(f"{node}/state", FOLDER)
+        else:
+            transaction.set_data(f"{node}/owner", owner, version=stored.owner_version)
+        if stored.live is not None:
+            transaction.delete(f"{node}/live", version=stored.live_version)
+        transaction.create(f"{node}/live", seal(me.to_data(), PLAIN), ephemeral=True)
+        if description is not None and stored.description is None:
+            transaction.create(f"{node}/topology", description)
+        elif description is not None and description != stored.description:
+            transaction.set_data(f"{node}/topology", description, version=stored.description_version)
+
+    try:
+        refused = refusal(session.multi(fill, deadline))
+    except NoAuthError:
+        raise session.denied(node) from None
+    except CONNECTION_ERRORS:
+        return
+    if refused is not None and isinstance(refused[1], NoAuthError):
+        raise session.denied(node)

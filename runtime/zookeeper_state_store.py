@@ -1,0 +1,198 @@
+"""The durable state store: one topology's node in ZooKeeper, fenced in each transaction.
+
+<root>/<topology id>/owner      whose writes count: epoch, token, number of writes; set by every write
+<root>/<topology id>/live       which process that is; ephemeral
+<root>/<topology id>/topology   the description that the state belongs to
+<root>/<topology id>/state/…    the values
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kazoo.exceptions import NoAuthError, NoNodeError
+
+from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
+from stormline.runtime.state_store import OnLost, Op, check_part
+from stormline.runtime.state_tree import Change
+from stormline.runtime.zookeeper_claim import Claim, Owner, claim, refusal
+from stormline.runtime.zookeeper_ownership import RETRY_SECS, Ownership
+from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
+from stormline.topology.serialization import PLAIN, Registry
+
+
+class ZooKeeperStateStore:
+    """A `StateStore` in ZooKeeper.
+
+    Every write is one transaction, which sets the owner at the version that this driver left it at. A driver
+    that was taken over can therefore change nothing, however late its requests arrive; and whether a write of
+    which no answer came was applied can be read from the owner.
+    """
+
+    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, on_lost: OnLost | None):
+        self.epoch = claimed.owner.epoch
+        self._session = session
+        self._node = node
+        self._owner = claimed.owner
+        self._owner_version = claimed.owner_version
+        self._tree = claimed.tree
+        self._wait_ms = wait_ms
+        self._lock = threading.RLock()
+        self._ownership = Ownership(session, node, claimed.owner, on_lost)
+
+    @classmethod
+    def open(
+        cls,
+        hosts: str,
+        root: str,
+        topology_id: str,
+        registry: Registry = PLAIN,
+        description: Any = None,
+        *,
+        allow_changed: bool = False,
+        on_lost: OnLost | None = None,
+        session_timeout_ms: int = 20_000,
+        connection_timeout_ms: int = 15_000,
+        debug: bool = False,
+    ) -> ZooKeeperStateStore:
+        """Take the ownership of a topology, with all its state; or change nothing.
+
+        Args:
+            hosts: "host:port,host:port,…"
+            root: znode below which the topology has its own, such as "/transactional".
+            registry: the classes that values may hold.
+            description: what the state belongs to, in dicts, lists and plain values; None: not checked.
+            allow_changed: replace a stored description that is another one.
+            on_lost: told once, as soon as the ownership ends without `close`; it must not wait, and runs in any
+                thread.
+            debug: let kazoo log.
+
+        Raises:
+            ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
+            ZooKeeperDenied: its access control forbids it.
+            AlreadyRunning: another driver owns the topology. Raised at once if that can be known to live; dead
+                ones on the same host are replaced at once; otherwise its session is given time to end.
+            TopologyChanged: the state belongs to a topology described otherwise.
+            StateCorrupt: something there was not written by Stormline, or not like this.
+            NewerState: it was written by a newer Stormline.
+            InvalidPath: `root` or `topology_id` cannot be used.
+        """
+        if not root.startswith("/"):
+            raise InvalidPath(f"root {root!r}: expected an absolute znode path such as '/transactional'")
+        for part in root[1:].split("/"):
+            check_part(part, f"part of the root {root!r},")
+        node = f"{root}/{check_part(topology_id, 'topology id')}"
+        session = ZooKeeperSession.connect(hosts, node, session_timeout_ms, connection_timeout_ms, debug)
+        try:
+            claimed = claim(
+                session, node, registry, description, allow_changed, session_timeout_ms, connection_timeout_ms
+            )
+            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, on_lost)
+            store._ownership.raise_if_lost()
+        except BaseException:
+            session.stop()
+            raise
+        return store
+
+    def get(self, path: str) -> Any:
+        """Return a fresh copy of the value at `path`, or raise `KeyError`."""
+        with self._lock:
+            return self._tree.get(path)
+
+    def children(self, path: str) -> list[str]:
+        """Return the sorted names directly below `path`."""
+        with self._lock:
+            return self._tree.children(path)
+
+    def write(self, ops: Sequence[Op]) -> None:
+        """Apply all of `ops`, or none; see `StateStore.write`.
+
+        Raises:
+            StateCorrupt: somebody else changed a value by hand; nothing was written.
+            ZooKeeperDenied: access control was changed meanwhile; nothing was written.
+        """
+        with self._lock:
+            self._ownership.raise_if_lost()
+            changes = self._tree.plan(ops)
+            owner = replace(self._owner, writes=self._owner.writes + 1)
+            deadline = time.monotonic() + self._wait_ms / 1000
+            while not self._applied(owner, changes, deadline):
+                time.sleep(RETRY_SECS)
+                self._ownership.raise_if_lost()
+            self._owner = owner
+            self._owner_version += 1
+            self._tree.apply(changes)
+
+    def connected(self) -> bool:
+        """Tell whether the ownership is certain now."""
+        return self._ownership.certain()
+
+    def close(self) -> None:
+        """Give the ownership up, at once where the server can be reached."""
+        self._ownership.give_up()
+
+    def _applied(self, owner: Owner, changes: Sequence[Change], deadline: float) -> bool:
+        """Send a write; True: it is durable. False: it was not applied, and may be sent again."""
+
+        def fill(transaction: Any) -> None:
+            transaction.set_data(f"{self._node}/owner", owner.seal(), version=self._owner_version)
+            transaction.check(f"{self._node}/live", 0)
+            for change in changes:
+                path = f"{self._node}/state/{change.path}"
+                if change.data is None:
+                    transaction.delete(path, version=change.version)
+                elif change.version is None:
+                    transaction.create(path, change.data)
+                else:
+                    transaction.set_data(path, change.data, version=change.version)
+
+        try:
+            refused = refusal(self._session.multi(fill, deadline))
+        except NoAuthError:
+            raise self._session.denied(self._node) from None
+        except CONNECTION_ERRORS:
+            return self._applied_unanswered(owner, deadline)
+        if refused is None:
+            return True
+        position, error = refused
+        if isinstance(error, NoAuthError):
+            raise self._session.denied(self._node)
+        if position == 0:
+            return self._applied_unanswered(owner, deadline)
+        if position == 1:
+            raise self._ownership.lose(self._ownership.fenced("its node 'live' has vanished"))
+        raise StateCorrupt(
+            f"{self._node}/state/{changes[position - 2].path} was changed by somebody else since this driver read "
+            f"or wrote it ({type(error).__name__}); nothing was written"
+        )
+
+    def _applied_unanswered(self, owner: Owner, deadline: float) -> bool:
+        """Find out whether a write was applied of which no answer tells it: never by sending it again."""
+        while True:
+            self._ownership.raise_if_lost()
+            if not self._session.wait_connected(deadline):
+                raise self._ownership.lose(
+                    SessionLost(
+                        f"no connection to ZooKeeper for {self._wait_ms} ms while {self._node} was written; the next "
+                        "driver will know whether that was applied. This one must stop: submit again"
+                    )
+                )
+            try:
+                data, stat = self._session.get_now(f"{self._node}/owner", deadline)
+            except NoNodeError:
+                raise self._ownership.lose(self._ownership.fenced("it was deleted")) from None
+            except NoAuthError:
+                raise self._ownership.lose(self._session.denied(self._node)) from None
+            except CONNECTION_ERRORS:
+                time.sleep(RETRY_SECS)
+                continue
+            stored = Owner.unseal(data, f"{self._node}/owner")
+            if (stored, stat.version) == (owner, self._owner_version + 1):
+                return True
+            if (stored, stat.version) == (self._owner, self._owner_version):
+                return False
+            raise self._ownership.lose(self._ownership.fenced(f"epoch {stored.epoch} owns it"))

@@ -1,0 +1,92 @@
+"""A real ZooKeeper, as a process of its own, out of the jars that pyspark ships."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+import pyspark
+
+JARS = Path(pyspark.__file__).parent / "jars"
+START_SECS = 60.0
+
+
+class ZooKeeperServer:
+    """A server on a free port of 127.0.0.1 that keeps its data, and its port, when started again."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> ZooKeeperServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def hosts(self) -> str:
+        """Where clients find the server."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the server, and wait until it listens."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        config = self.data_dir / "zoo.cfg"
+        config.write_text(
+            f"dataDir={self.data_dir}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+            "tickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\nadmin.enableServer=false\n"
+        )
+        java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+        self._process = subprocess.Popen(
+            [
+                java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
+                "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true", "-cp", f"{JARS}/*",
+                "org.apache.zookeeper.server.ZooKeeperServerMain", config,
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_SECS
+        while not _listens(self.port):
+            assert self._process.poll() is None, "the ZooKeeper server did not start"
+            assert time.monotonic() < deadline, "the ZooKeeper server does not listen"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End the server as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def pause(self) -> None:
+        """Let the server hang: connections stay open and nothing answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused server go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
