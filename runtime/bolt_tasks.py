@@ -1,0 +1,151 @@
+"""Bolt tasks: one task of one bolt at work on one attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from stormline.runtime.collector import TaskCollector
+from stormline.runtime.deferred_state import pack_state
+from stormline.runtime.guard import run_guarded
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import DeferredTask, Failure
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.plan import Edge
+from stormline.topology.tuples import Tuple
+
+OnFailure = Callable[[Failure], None]
+
+
+class BoltTask(Protocol):
+    """What the stage runner asks of a task; user code inside is guarded."""
+
+    collector: TaskCollector
+
+    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
+        """Execute rows that came by exchange; False when the attempt has failed."""
+
+    def execute_one(self, tup: Tuple) -> bool:
+        """Execute one tuple that came by plain call; False when the attempt has failed."""
+
+    def finish(self) -> bool:
+        """Finish the batch, where it is this task's turn to; False when the attempt has failed."""
+
+
+class BasicBoltTask:
+    """Shares the BasicBolt that was prepared once in this process."""
+
+    def __init__(
+        self, bolt: IBasicBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure
+    ) -> None:
+        self.collector = collector
+        self._bolt = bolt
+        self._component = component
+        self._task = task
+        self._on_failure = on_failure
+
+    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
+        """Execute rows that came by exchange."""
+
+        def call() -> None:
+            execute, collector = self._bolt.execute, self.collector
+            for row in rows:
+                execute(make(row), collector)
+
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+
+    def execute_one(self, tup: Tuple) -> bool:
+        """Execute one tuple that came by plain call."""
+        return run_guarded(
+            lambda: self._bolt.execute(tup, self.collector), self._component, self._task, "execute", self._on_failure
+        )
+
+    def finish(self) -> bool:
+        """Do nothing: a BasicBolt never learns of batches."""
+        return True
+
+
+class BatchBoltTask:
+    """A fresh bolt for one attempt. `deferred`: it finishes in the commit phase, not here."""
+
+    def __init__(
+        self, bolt: IBatchBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure, deferred: bool
+    ) -> None:
+        self.collector = collector
+        self.bolt = bolt
+        self._component = component
+        self._task = task
+        self._on_failure = on_failure
+        self._deferred = deferred
+
+    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
+        """Execute rows that came by exchange."""
+
+        def call() -> None:
+            execute = self.bolt.execute
+            for row in rows:
+                execute(make(row))
+
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+
+    def execute_one(self, tup: Tuple) -> bool:
+        """Execute one tuple that came by plain call."""
+        return run_guarded(
+            lambda: self.bolt.execute(tup), self._component, self._task, "execute", self._on_failure
+        )
+
+    def finish(self) -> bool:
+        """Finish the batch, unless deferred."""
+        if self._deferred:
+            return True
+        return run_guarded(self.bolt.finish_batch, self._component, self._task, "finish_batch", self._on_failure)
+
+    def pack(self, emitted: Sequence[tuple[str, int | None, Sequence[Any]]]) -> DeferredTask:
+        """Return what the commit phase needs; raise `CannotTravel` where the state cannot be packed."""
+        return DeferredTask(state=pack_state(self.bolt), emitted=emitted)
+
+
+class HeldTuples:
+    """Stands for a deferred task whose state cannot travel: keeps its tuples for the commit phase."""
+
+    def __init__(self) -> None:
+        self.tuples: list[tuple[int, int, Any]] = []
+
+    def hold(self, edge: int, source_task: int, rows: Any) -> None:
+        """Keep rows, packed (bytes) or not (a list)."""
+        self.tuples.append((edge, source_task, rows))
+
+
+def begin_batch(
+    env: TaskEnvironment,
+    component: str,
+    task: int,
+    attempt: TransactionAttempt,
+    collector: TaskCollector,
+    on_failure: OnFailure,
+) -> BatchBoltTask | BasicBoltTask | None:
+    """Return the task, prepared; None when preparing it has failed the attempt."""
+    planned = env.plan.components[component]
+    made: list[BatchBoltTask | BasicBoltTask] = []
+
+    def prepare() -> None:
+        if isinstance(planned.component.obj, IBasicBolt):
+            made.append(BasicBoltTask(env.basic_bolt(component, task), component, task, collector, on_failure))
+            return
+        bolt = env.fresh_bolt(component)
+        bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, planned.deferred))
+
+    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None
+
+
+def tuple_maker(env: TaskEnvironment, edge: Edge, source_task: int, attempt: TransactionAttempt) -> Callable[[list[Any]], Tuple]:
+    """Return what makes a Tuple of a row that came over `edge`; the row's first item stands for the attempt."""
+    source = env.source(edge, source_task)
+
+    def make(row: list[Any]) -> Tuple:
+        row[0] = attempt
+        return Tuple(row, source)
+
+    return make

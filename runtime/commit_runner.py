@@ -1,0 +1,170 @@
+"""CommitRun: the commit phase of one attempt, in the driver process.
+
+Deferred bolts finish stage by stage, the tasks of a stage side by side in threads. What they emit goes to the
+deferred bolts of later stages, in the same commit phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from stormline.runtime.bolt_tasks import tuple_maker
+from stormline.runtime.collector import Output, Route, TaskCollector, logged
+from stormline.runtime.deferred_state import CannotTravel, unpack_state
+from stormline.runtime.guard import run_guarded
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
+from stormline.topology.contracts import IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.plan import Edge, PlannedComponent
+
+Delivery = tuple[Edge, int, int, Sequence[Any]]  # edge, source task, target task, values
+
+
+class _CommitTask:
+    """One task of a deferred bolt in one commit."""
+
+    def __init__(self, env: TaskEnvironment, planned: PlannedComponent, task: int, result: AttemptResult) -> None:
+        self._env = env
+        self._planned = planned
+        self._attempt = result.attempt
+        self.task = task
+        self.sent: list[Delivery] = []
+        self.failure: Failure | None = None
+        self._deferred = result.deferred.get(task) or DeferredTask()
+        self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
+        self._bolt: IBatchBolt = env.fresh_bolt(planned.id)
+
+    def _outputs(self) -> dict[str, Output]:
+        outputs: dict[str, Output] = {}
+        for stream, declaration in self._planned.component.streams.items():
+            routes: list[Route] = [self._route(edge) for edge in self._env.plan.out_edges(self._planned.id, stream)]
+            if self._env.debug(self._planned.id):
+                routes.insert(0, logged(self._planned.id, self.task, stream))
+            outputs[stream] = Output(declaration, routes)
+        return outputs
+
+    def _route(self, edge: Edge) -> Route:
+        choose = self._env.chooser(edge, self.task, self.task + self._attempt.transaction_id)
+        tasks = self._env.plan.components[edge.target].tasks
+
+        def route(direct: int | None, values: Sequence[Any]) -> None:
+            targets = choose(values) if direct is None else [direct] if direct in tasks else []
+            self.sent += [(edge, self.task, target, values) for target in targets]
+
+        return route
+
+    def restore(self) -> None:
+        """Take over the state that the processing phase left; raise `CannotTravel` where it does not fit."""
+        if self._deferred.state is not None:
+            conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
+            bindings = {"conf": conf, "context": context, "collector": self.collector}
+            unpack_state(self._bolt, self._deferred.state, bindings)
+
+    def run(self, inbox: Sequence[Delivery]) -> None:
+        """Execute what is left to execute, and finish."""
+        if self._deferred.state is None:
+            self._guarded(self._prepare, "prepare")
+        self._guarded(lambda: self._execute(inbox), "execute")
+        self._guarded(self._bolt.finish_batch, "finish_batch")
+        self.collector.close()
+
+    def _guarded(self, call: Callable[[], None], where: str) -> None:
+        if self.failure is None:
+            run_guarded(call, self._planned.id, self.task, where, self._fail)
+
+    def _fail(self, failure: Failure) -> None:
+        self.failure = failure
+
+    def _prepare(self) -> None:
+        conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
+        self._bolt.prepare(conf, context, self.collector, self._attempt)
+
+    def _execute(self, inbox: Sequence[Delivery]) -> None:
+        for stream, direct, values in self._deferred.emitted:
+            if direct is None:
+                self.collector.emit(values, stream)
+            else:
+                self.collector.emit_direct(direct, values, stream)
+        execute = self._bolt.execute
+        for index, source_task, packed in self._deferred.tuples:
+            rows = self._env.registry.unpack(packed) if isinstance(packed, bytes) else packed
+            make = tuple_maker(self._env, self._env.plan.edges[index], source_task, self._attempt)
+            for row in rows:
+                execute(make(list(row)))
+        for edge, source_task, _, values in inbox:
+            execute(tuple_maker(self._env, edge, source_task, self._attempt)(list(values)))
+
+
+class CommitRun:
+    """The commit phase of one attempt. `cannot_travel` names a bolt whose state did not fit, and why."""
+
+    def __init__(self, env: TaskEnvironment, pool: ThreadPoolExecutor, result: AttemptResult) -> None:
+        self._env = env
+        self._pool = pool
+        self._result = result
+        self.attempt = result.attempt
+        self.cannot_travel: tuple[str, str] | None = None
+        self._stages = [
+            [
+                _CommitTask(env, env.plan.components[name], task, result)
+                for name in stage
+                for task in env.plan.components[name].tasks
+            ]
+            for stage in env.plan.commit_stages
+        ]
+
+    def run(self) -> Failure | None:
+        """Run it to its end; return why it failed, or None. No effect precedes the restoring of all state."""
+        for task in (task for stage in self._stages for task in stage):
+            try:
+                task.restore()
+            except CannotTravel as error:
+                component = self._env.component_of(task.task)
+                self.cannot_travel = (component, str(error))
+                return Failure(component, task.task, f"its state cannot travel: {error}", counts=False)
+        failure = self._commit_emitters()
+        inbox: dict[int, list[Delivery]] = {}
+        for stage in self._stages:
+            if failure is not None:
+                break
+            self._run_stage(stage, inbox)
+            failures = [task.failure for task in stage if task.failure is not None]
+            failure = next((f for f in failures if f.fatal), failures[0] if failures else None)
+            for task in stage:
+                for delivery in task.sent:
+                    inbox.setdefault(delivery[2], []).append(delivery)
+        return failure
+
+    def _run_stage(self, stage: list[_CommitTask], inbox: dict[int, list[Delivery]]) -> None:
+        if len(stage) == 1:
+            stage[0].run(inbox.get(stage[0].task, ()))
+            return
+        futures = [self._pool.submit(task.run, inbox.get(task.task, ())) for task in stage]
+        for future in futures:
+            future.result()
+
+    def _commit_emitters(self) -> Failure | None:
+        spout = self._env.plan.spout
+        if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
+            return None
+        failures: list[Failure] = []
+        for task in spout.tasks:
+            run_guarded(lambda t=task: self._commit_emitter(t), spout.id, task, "commit", failures.append)  # type: ignore[misc]
+            if failures:
+                return failures[0]
+        return None
+
+    def _commit_emitter(self, task: int) -> None:
+        emitter = self._env.emitter(task)
+        packed = self._result.emitters.get(task)
+        if packed is not None:
+            context = self._env.context(self._env.plan.spout.id, task)
+            unpack_state(emitter, packed, {"conf": self._env.conf(self._env.plan.spout.id), "context": context})
+        emitter.commit(self.attempt)
+
+    def abandon(self) -> None:
+        """Refuse whatever this attempt still emits: another one has taken its place."""
+        for task in (task for stage in self._stages for task in stage):
+            task.collector.close()

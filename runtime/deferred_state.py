@@ -1,0 +1,49 @@
+"""How the state of a deferred bolt travels from the executor that executed it to the driver that finishes it.
+
+Only what the bolt gathered travels, not its class; its conf, context and collector are found again there.
+These are pickles in Spark's own channel, of the process that made them; none is ever stored.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+from stormline.runtime.rebinding import bound
+
+
+class CannotTravel(Exception):
+    """The bolt holds something that cannot be packed: a connection, a file, a lock."""
+
+
+def pack_state(bolt: Any) -> bytes:
+    """Return a bolt's state as bytes; raise `CannotTravel` where it cannot be packed."""
+    try:
+        reduced = bolt.__reduce_ex__(4)
+        if not isinstance(reduced, tuple) or reduced[0] is not copyreg.__newobj__ or len(reduced[1]) != 1:  # type: ignore[attr-defined]
+            raise CannotTravel(f"{type(bolt).__name__} has a way of its own to be pickled")
+        return pickle.dumps(reduced[2] if len(reduced) > 2 else None, protocol=5)
+    except CannotTravel:
+        raise
+    except Exception as error:
+        raise CannotTravel(f"{type(error).__name__}: {error}") from error
+
+
+def unpack_state(bolt: Any, packed: bytes, bindings: Mapping[str, Any]) -> None:
+    """Give `bolt`, a fresh copy, the state that `pack_state` packed; raise `CannotTravel` where it does not fit."""
+    try:
+        with bound(bindings):
+            state = pickle.loads(packed)
+        if hasattr(bolt, "__setstate__"):
+            bolt.__setstate__(state)
+            return
+        attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        if hasattr(bolt, "__dict__"):
+            bolt.__dict__.clear()
+            bolt.__dict__.update(attributes or {})
+        for name, value in (slots or {}).items():
+            setattr(bolt, name, value)
+    except Exception as error:
+        raise CannotTravel(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,137 @@
+"""Emission: lets one emitter task emit its share of every attempt of a wave, and notes what defines each share."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from stormline.runtime.collector import TaskCollector
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
+from stormline.topology.errors import FailedException
+from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.serialization import Registry
+from stormline.topology.topology import ComponentKind
+
+
+class ChangedBatch(FailedException):
+    """A batch whose commit may have begun came out differently: it is tried again, never committed."""
+
+
+class _Recorder:
+    """Counts what an opaque partition emits, with a checksum; passes on no more rows than `limit`."""
+
+    def __init__(self, collector: TaskCollector, registry: Registry, limit: int | None) -> None:
+        self._collector = collector
+        self._registry = registry
+        self._limit = limit
+        self.rows = 0
+        self.checksum = 0
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        if self._record(values, stream, None):
+            self._collector.emit(values, stream)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        if self._record(values, stream, task_id):
+            self._collector.emit_direct(task_id, values, stream)
+
+    def report_error(self, error: BaseException) -> None:
+        self._collector.report_error(error)
+
+    def _record(self, values: Sequence[Any], stream: str, task: int | None) -> bool:
+        if self._limit is not None and self.rows >= self._limit:
+            return False
+        self.rows += 1
+        self.checksum = zlib.crc32(self._registry.pack([stream, task, *values[1:]]), self.checksum)
+        return True
+
+
+class EmitterTask:
+    """One emitter task in one wave; it moves the partitions' positions on, attempt by attempt."""
+
+    def __init__(self, env: TaskEnvironment, task: int, wave: Wave) -> None:
+        self._env = env
+        self._spout = env.plan.spout
+        self._index = self._spout.tasks.index(task)
+        self._task = task
+        self._positions = dict(wave.positions)
+        self._committed = wave.committed
+
+    def _clean_up(self, emitter: Any) -> None:
+        committed, self._committed = self._committed, 0
+        if committed > 0 and hasattr(emitter, "cleanup_before"):
+            emitter.cleanup_before(committed + 1)
+
+    def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector) -> dict[int, PartitionBatch]:
+        """Emit this task's share of one attempt; return its partitions. Raises what the emitter raises."""
+        emitter = self._env.emitter(self._task)
+        self._clean_up(emitter)
+        kind = self._spout.component.kind
+        if kind is ComponentKind.TRANSACTIONAL_SPOUT:
+            emitter.emit_batch(wave_attempt.attempt, wave_attempt.metadata, collector)
+            return {}
+        if kind is ComponentKind.PARTITIONED_SPOUT:
+            return self._emit_partitioned(emitter, wave_attempt, collector)
+        return self._emit_opaque(emitter, wave_attempt, collector)
+
+    def _owned(self, partitions: int) -> range:
+        return range(self._index, partitions, len(self._spout.tasks))
+
+    def _emit_partitioned(
+        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
+    ) -> dict[int, PartitionBatch]:
+        batches: dict[int, PartitionBatch] = {}
+        for partition in self._owned(wave_attempt.metadata):
+            before = collector.emitted
+            stored = wave_attempt.stored.get(partition)
+            if stored is None:
+                last = self._positions.get(partition)
+                metadata = emitter.emit_partition_batch_new(wave_attempt.attempt, collector, partition, last)
+            else:
+                metadata = stored.metadata
+                emitter.emit_partition_batch(wave_attempt.attempt, collector, partition, metadata)
+            rows = collector.emitted - before
+            if stored is not None and wave_attempt.frozen and rows != stored.rows:
+                raise ChangedBatch(
+                    f"partition {partition} of spout {self._spout.id!r} gave {rows} tuples for transaction "
+                    f"{wave_attempt.attempt}; it gave {stored.rows} when its commit began"
+                )
+            self._positions[partition] = metadata
+            batches[partition] = PartitionBatch(metadata, rows)
+        return batches
+
+    def _emit_opaque(
+        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
+    ) -> dict[int, PartitionBatch]:
+        if wave_attempt.frozen:
+            return self._emit_frozen(emitter, wave_attempt, collector)
+        batches: dict[int, PartitionBatch] = {}
+        for partition in self._owned(emitter.num_partitions()):
+            last = self._positions.get(partition)
+            recorder = _Recorder(collector, self._env.registry, None)
+            metadata = emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
+            gave = metadata is not None
+            position = metadata if gave else last
+            self._positions[partition] = position
+            batches[partition] = PartitionBatch(position, recorder.rows, recorder.checksum, gave)
+        return batches
+
+    def _emit_frozen(
+        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
+    ) -> dict[int, PartitionBatch]:
+        mine = {p: b for p, b in wave_attempt.stored.items() if p % len(self._spout.tasks) == self._index}
+        for partition, stored in mine.items():
+            if stored.gave:
+                recorder = _Recorder(collector, self._env.registry, stored.rows)
+                last = self._positions.get(partition)
+                emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
+                if (recorder.rows, recorder.checksum) != (stored.rows, stored.checksum):
+                    raise ChangedBatch(
+                        f"partition {partition} of opaque spout {self._spout.id!r} gave {recorder.rows} tuples for "
+                        f"transaction {wave_attempt.attempt} that are not the {stored.rows} it gave when its commit "
+                        "began; the transaction waits until it gives them again"
+                    )
+            self._positions[partition] = stored.metadata
+        return mine

@@ -1,0 +1,76 @@
+"""Engine: what runs the processing phase of a wave. Spark is one; another runs in this process, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from stormline.runtime.collect import merge_reports, read_report
+from stormline.runtime.blocks import FOR_DRIVER, stage_of
+from stormline.runtime.layout import Layout
+from stormline.runtime.stage_runner import SlotBlock, SlotReport, StageRunner
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import Wave, WaveResult
+from stormline.topology.plan import Placement
+
+
+class EngineFailure(Exception):
+    """A whole wave came to nothing. `lasting`: trying again would give the same."""
+
+    def __init__(self, message: str, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+
+
+class Engine(Protocol):
+    """Runs waves, one at a time."""
+
+    def process(self, wave: Wave) -> WaveResult:
+        """Run the processing phase; raise `EngineFailure` where nothing came back."""
+
+    def cancel(self) -> None:
+        """Make a `process` that runs in another thread end soon. What it gives is of no use any more."""
+
+    def close(self) -> None:
+        """Let components clean up in the processes that this engine used."""
+
+
+def run_driver_stage(env: TaskEnvironment, layout: Layout, wave: Wave) -> tuple[list[SlotBlock], list[SlotReport]]:
+    """Run stage 0 here, where the spout's data lives in the driver; nothing where Spark runs stage 0."""
+    if layout.plan.stages[0].placement is not Placement.DRIVER:
+        return [], []
+    given = list(StageRunner(env, layout, wave, 0, 0).run(()))
+    return (
+        [(slot, block) for slot, block in given if stage_of(block) != FOR_DRIVER],
+        [read_report(block) for _, block in given if stage_of(block) == FOR_DRIVER],
+    )
+
+
+class InProcessEngine:
+    """Runs every stage in this process, slot after slot: no Spark, the same stage runner."""
+
+    def __init__(self, env: TaskEnvironment, slots: int = 2) -> None:
+        self._env = env
+        self._layout = Layout(env.plan, slots)
+
+    def process(self, wave: Wave) -> WaveResult:
+        """Run the processing phase."""
+        given, reports = run_driver_stage(self._env, self._layout, wave)
+        for stage in self._env.plan.stages:
+            if stage.placement is Placement.EXECUTORS:
+                given = list(self._run_stage(wave, stage.index, given))
+        reports += [read_report(block) for _, block in given]
+        return merge_reports(wave, self._layout, reports)
+
+    def _run_stage(self, wave: Wave, stage: int, given: list[SlotBlock]) -> Iterator[SlotBlock]:
+        slots = self._layout.slots[stage]
+        for slot in range(slots):
+            mine = [(to, block) for to, block in given if to % slots == slot]
+            yield from StageRunner(self._env, self._layout, wave, stage, slot).run(mine)
+
+    def cancel(self) -> None:
+        """Do nothing: user code cannot be interrupted in this process."""
+
+    def close(self) -> None:
+        """Let components clean up."""
+        self._env.close()

@@ -1,0 +1,73 @@
+"""Guard: runs user code, and turns what it raises into the failure of one attempt."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import cloudpickle
+
+from stormline.runtime.wave import Failure
+from stormline.topology.errors import FailedException, ReportedFailedException
+
+log = logging.getLogger("stormline")
+
+_OUR_ROOMS = f"{Path(__file__).parent.parent}/"
+
+
+class AttemptAborted(BaseException):
+    """Unwinds user code whose attempt has failed further down a chain of plain calls."""
+
+
+def _is_ours(frame_file: str) -> bool:
+    return frame_file.startswith(_OUR_ROOMS)
+
+
+def users_traceback(error: BaseException) -> str:
+    """Return the traceback from the first frame of user code on; the whole one where there is none."""
+    tb: TracebackType | None = error.__traceback__
+    first = tb
+    while first is not None and _is_ours(first.tb_frame.f_code.co_filename):
+        first = first.tb_next
+    return "".join(traceback.format_exception(type(error), error, first or tb))
+
+
+def packed_exception(error: BaseException) -> bytes | None:
+    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed."""
+    try:
+        packed: bytes = cloudpickle.dumps(error)
+        pickle.loads(packed)
+    except Exception:
+        return None
+    return packed
+
+
+def failure_of(error: BaseException, component: str, task: int | None, where: str) -> Failure:
+    """Return what an exception of user code means for its attempt."""
+    message = f"{type(error).__name__} in {where} of {component!r}" + (f", task {task}" if task is not None else "")
+    message += f": {error}"
+    if isinstance(error, FailedException):
+        if isinstance(error, ReportedFailedException):
+            log.warning("%s", message, exc_info=error)
+        return Failure(component, task, message)
+    return Failure(
+        component, task, message, traceback=users_traceback(error), fatal=True, exception=packed_exception(error)
+    )
+
+
+def run_guarded(
+    call: Callable[[], None], component: str, task: int | None, where: str, on_failure: Callable[[Failure], None]
+) -> bool:
+    """Run user code; tell whether it came through. What it raises goes to `on_failure`, and no further."""
+    try:
+        call()
+    except AttemptAborted:
+        return False
+    except Exception as error:
+        on_failure(failure_of(error, component, task, where))
+        return False
+    return True

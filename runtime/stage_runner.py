@@ -1,0 +1,348 @@
+"""StageRunner: feeds tuples to the tasks of one slot of a stage, counts, routes and finishes. Knows no Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.runtime import blocks, routing
+from stormline.runtime.blocks import Outbox
+from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, HeldTuples, begin_batch, tuple_maker
+from stormline.runtime.collector import Output, Route, TaskCollector, logged
+from stormline.runtime.deferred_state import CannotTravel, pack_state
+from stormline.runtime.emission import EmitterTask
+from stormline.runtime.guard import AttemptAborted, run_guarded
+from stormline.runtime.layout import Layout
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
+from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.errors import CorruptData
+from stormline.topology.grouping import GroupingKind
+from stormline.topology.plan import Edge, PlannedComponent, Transfer
+from stormline.topology.tuples import Tuple
+
+SlotBlock = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class SlotReport:
+    """What one slot of one stage tells the driver at its end."""
+
+    stage: int
+    slot: int
+    attempts: list[AttemptResult]
+    cannot_travel: dict[str, str] = field(default_factory=dict)
+    emitters: dict[int, bytes | None] = field(default_factory=dict)
+
+
+class _AttemptRun:
+    """One attempt of the wave in this slot."""
+
+    def __init__(self, index: int, wave_attempt: WaveAttempt) -> None:
+        self.index = index
+        self.wave_attempt = wave_attempt
+        self.attempt = wave_attempt.attempt
+        self.result = AttemptResult(wave_attempt.attempt)
+        self.tasks: dict[int, BatchBoltTask | BasicBoltTask | HeldTuples] = {}
+        self.held_emits: dict[int, list[tuple[str, int | None, Sequence[Any]]]] = {}
+        self.exchanges: list[_Exchange] = []
+        self.collectors: list[TaskCollector] = []
+        self.finished = False
+
+    def fail(self, failure: Failure) -> None:
+        """Keep the first failure; a fatal one wins."""
+        if self.result.failure is None or (failure.fatal and not self.result.failure.fatal):
+            self.result.failure = failure
+
+    @property
+    def failed(self) -> bool:
+        return self.result.failure is not None
+
+    def release(self) -> None:
+        """Let go of everything but the result."""
+        self.finished = True
+        for collector in self.collectors:
+            collector.close()
+        self.tasks, self.exchanges, self.collectors, self.held_emits = {}, [], [], {}
+
+
+class _Exchange:
+    """The route of one attempt's tuples from one task over one edge to other slots."""
+
+    __slots__ = ("buffers", "choose", "edge", "index", "outbox", "task", "tasks")
+
+    def __init__(self, run: _AttemptRun, edge: Edge, task: int, choose: Any, tasks: Sequence[int], outbox: Outbox) -> None:
+        self.index = run.index
+        self.edge = edge
+        self.task = task
+        self.tasks = tasks
+        self.choose = choose
+        self.outbox = outbox
+        self.buffers: dict[int, list[Any]] = {}
+
+    def __call__(self, direct: int | None, values: Sequence[Any]) -> None:
+        row = [None, *values[1:]]
+        if direct is None:
+            targets = self.choose(values)
+        else:
+            targets = (direct,) if direct in self.tasks else ()
+        for target in targets:
+            buffer = self.buffers.get(target)
+            if buffer is None:
+                buffer = self.buffers[target] = []
+            buffer.append(row)
+            if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
+                self.outbox.send(self.index, self.edge, self.task, target, buffer)
+                del self.buffers[target]
+
+    def flush(self) -> None:
+        """Send what is left."""
+        for target, buffer in self.buffers.items():
+            self.outbox.send(self.index, self.edge, self.task, target, buffer)
+        self.buffers = {}
+
+
+class StageRunner:
+    """One slot of one stage in one wave: one instance serves all attempts of the wave."""
+
+    def __init__(self, env: TaskEnvironment, layout: Layout, wave: Wave, stage: int, slot: int) -> None:
+        self._env = env
+        self._plan = env.plan
+        self._layout = layout
+        self._wave = wave
+        self._stage = stage
+        self._slot = slot
+        self._origin = blocks.Origin(env.epoch, wave.number)
+        self._outbox = Outbox(env.plan, env.registry, self._origin, (stage, slot), layout.places.__getitem__)
+        self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
+        self._received: dict[blocks.Count, int] = {}
+        self._closed: dict[tuple[int, int], blocks.Closing] = {}
+        self._report = SlotReport(stage, slot, [run.result for run in self._runs])
+        self._choosers: dict[tuple[int, int], Any] = {}
+        self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
+        self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
+
+    def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
+        """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
+        if self._plan.spout.id in self._tasks_here:
+            yield from self._emit_spout()
+        for slot, block in incoming:
+            if blocks.stage_of(block) == self._stage:
+                self._receive(block)
+                yield from self._outbox.drain()
+            else:
+                yield slot, block
+        self._check_counts()
+        for run in self._runs:
+            self._finish(run)
+            yield from self._outbox.drain()
+        failed = [run.index for run in self._runs if run.failed]
+        self._outbox.close(self._layout.targets_of(self._stage), failed)
+        yield from self._outbox.drain()
+        yield 0, bytes([blocks.FOR_DRIVER]) + pickle.dumps(self._report, protocol=5)
+
+    # ------------------------------------------------------------------------------------ spout
+
+    def _emit_spout(self) -> Iterator[SlotBlock]:
+        spout = self._plan.spout
+        tasks = self._tasks_here[spout.id]
+        emitters = {task: EmitterTask(self._env, task, self._wave) for task in tasks}
+        fed_only_by_spout = not self._layout.sources_of(self._stage)
+        for i, run in enumerate(self._runs):
+            for task in tasks:
+                self._emit_attempt(run, emitters[task], task)
+                yield from self._outbox.drain()
+            if run.failed:
+                for later in self._runs[i + 1 :]:
+                    later.fail(Failure(spout.id, None, f"an earlier transaction, {run.attempt}, has failed", counts=False))
+                break
+            if fed_only_by_spout:
+                self._finish(run)
+                yield from self._outbox.drain()
+        for task in tasks:
+            self._report.emitters[task] = self._pack_emitter(task)
+
+    def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
+        if run.failed:
+            return
+        spout = self._plan.spout
+        collector = self._collector(run, spout, task)
+
+        def call() -> None:
+            run.result.partitions.update(emitter.emit(run.wave_attempt, collector))
+
+        run_guarded(call, spout.id, task, "the emitter", run.fail)
+        run.result.rows += collector.emitted
+        collector.close()
+
+    def _pack_emitter(self, task: int) -> bytes | None:
+        if not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
+            return None
+        try:
+            return pack_state(self._env.emitter(task))
+        except Exception:
+            return None
+
+    # ------------------------------------------------------------------------------------ tuples
+
+    def _receive(self, data: bytes) -> None:
+        block = blocks.decode(data, self._origin)
+        for segment in block.segments:
+            run = self._runs[segment.attempt]
+            if run.failed:
+                continue
+            count = (segment.attempt, segment.edge, segment.source_task, segment.target_task)
+            self._received[count] = self._received.get(count, 0) + segment.rows
+            edge = self._plan.edges[segment.edge]
+            task = self._task(run, segment.target_task)
+            if isinstance(task, HeldTuples):
+                task.hold(segment.edge, segment.source_task, segment.packed)
+            elif task is not None:
+                rows = self._env.registry.unpack(segment.packed)
+                if len(rows) != segment.rows:
+                    raise CorruptData(f"a segment of {segment.rows} rows holds {len(rows)}")
+                task.execute_all(rows, tuple_maker(self._env, edge, segment.source_task, run.attempt))
+        if block.closing is not None:
+            self._closed[(block.source_stage, block.source_slot)] = block.closing
+
+    def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | HeldTuples | None:
+        found = run.tasks.get(task)
+        if found is not None or run.failed:
+            return found
+        component = self._env.component_of(task)
+        planned = self._plan.components[component]
+        made: BatchBoltTask | BasicBoltTask | HeldTuples | None
+        if component in self._wave.as_tuples:
+            made = HeldTuples()
+        else:
+            collector = self._collector(run, planned, task)
+            made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
+        if made is not None:
+            run.tasks[task] = made
+        return made
+
+    def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
+        outputs: dict[str, Output] = {}
+        for stream, declaration in planned.component.streams.items():
+            routes: list[Route] = []
+            if self._env.debug(planned.id):
+                routes.append(logged(planned.id, task, stream))
+            if planned.deferred:
+                routes.append(self._hold_emits(run, task, stream))
+            else:
+                routes += [self._route(run, edge, task) for edge in self._plan.out_edges(planned.id, stream)]
+            outputs[stream] = Output(declaration, routes)
+        collector = TaskCollector(planned, task, run.attempt, outputs)
+        run.collectors.append(collector)
+        return collector
+
+    def _hold_emits(self, run: _AttemptRun, task: int, stream: str) -> Route:
+        held = run.held_emits.setdefault(task, [])
+        return lambda direct, values: held.append((stream, direct, list(values)))
+
+    def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
+        choose = self._chooser(edge, task)
+        if edge.transfer is Transfer.LOCAL:
+            return self._local_route(run, edge, task, choose)
+        exchange = _Exchange(run, edge, task, choose, self._plan.components[edge.target].tasks, self._outbox)
+        run.exchanges.append(exchange)
+        return exchange
+
+    def _chooser(self, edge: Edge, task: int) -> routing.Choose:
+        # One a wave, not one an attempt, so that small batches are spread evenly too.
+        choose = self._choosers.get((edge.index, task))
+        if choose is None:
+            seed = task + self._wave.number
+            here = self._tasks_here.get(edge.target, [])
+            if edge.transfer is Transfer.LOCAL and edge.grouping.kind is GroupingKind.LOCAL_OR_SHUFFLE:
+                choose = routing.shuffle(here, seed)
+            else:
+                choose = self._env.chooser(edge, task, seed)
+            self._choosers[(edge.index, task)] = choose
+        return choose
+
+    def _local_route(self, run: _AttemptRun, edge: Edge, task: int, choose: Any) -> Route:
+        source = self._env.source(edge, task)
+        known = frozenset(self._tasks_here[edge.target])
+
+        def route(direct: int | None, values: Sequence[Any]) -> None:
+            if direct is None:
+                targets = choose(values)
+            else:
+                targets = (direct,) if direct in known else ()
+            for target in targets:
+                receiver = self._task(run, target)
+                if isinstance(receiver, HeldTuples):
+                    receiver.hold(edge.index, task, [[None, *values[1:]]])
+                elif receiver is None or not receiver.execute_one(Tuple(list(values), source)):
+                    raise AttemptAborted
+
+        return route
+
+    # ------------------------------------------------------------------------------------ the end of input
+
+    def _check_counts(self) -> None:
+        sources = self._layout.sources_of(self._stage)
+        missing = len([source for source in sources if source not in self._closed])
+        sent: dict[int, dict[blocks.Count, int]] = {}
+        for closing in self._closed.values():
+            for index in closing.failed:
+                self._runs[index].fail(self._incomplete("the attempt has failed in an earlier stage"))
+            for count, rows in closing.counts.items():
+                sent.setdefault(count[0], {})[count] = rows
+        held: dict[int, dict[blocks.Count, int]] = {}
+        for count, rows in self._received.items():
+            held.setdefault(count[0], {})[count] = rows
+        for run in self._runs:
+            if missing:
+                run.fail(self._incomplete(f"the counts of {missing} of {len(sources)} Spark tasks have not arrived"))
+            elif sent.get(run.index, {}) != held.get(run.index, {}):
+                run.fail(self._incomplete(_difference(sent.get(run.index, {}), held.get(run.index, {}))))
+
+    def _incomplete(self, what: str) -> Failure:
+        component = self._components[0].id if self._components else self._plan.spout.id
+        return Failure(component, None, f"input of stage {self._stage} was cut: {what}", counts=False)
+
+    def _finish(self, run: _AttemptRun) -> None:
+        if run.finished:
+            return
+        for planned in self._components:
+            for task in self._tasks_here[planned.id]:
+                if run.failed:
+                    run.release()
+                    return
+                if planned.id == self._plan.spout.id:
+                    continue
+                self._finish_task(run, planned, task)
+        if not run.failed:
+            for exchange in run.exchanges:
+                run_guarded(exchange.flush, exchange.edge.source, exchange.task, "emit", run.fail)
+        run.release()
+
+    def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
+        bolt_task = self._task(run, task)
+        if isinstance(bolt_task, HeldTuples):
+            run.result.deferred[task] = DeferredTask(tuples=bolt_task.tuples)
+        elif bolt_task is not None and bolt_task.finish():
+            bolt_task.collector.close()
+            if planned.deferred:
+                assert isinstance(bolt_task, BatchBoltTask)
+                self._pack_deferred(run, planned, task, bolt_task)
+
+    def _pack_deferred(self, run: _AttemptRun, planned: PlannedComponent, task: int, bolt_task: BatchBoltTask) -> None:
+        try:
+            run.result.deferred[task] = bolt_task.pack(run.held_emits.get(task, []))
+        except CannotTravel as error:
+            self._report.cannot_travel.setdefault(planned.id, str(error))
+            run.fail(Failure(planned.id, task, f"its state cannot travel: {error}", counts=False))
+
+
+def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:
+    count = next(count for count in sent.keys() | held.keys() if sent.get(count, 0) != held.get(count, 0))
+    _, edge, source_task, target_task = count
+    return (
+        f"task {target_task} holds {held.get(count, 0)} of the {sent.get(count, 0)} tuples that task {source_task} "
+        f"sent over edge {edge}"
+    )

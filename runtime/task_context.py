@@ -1,0 +1,99 @@
+"""TaskContext: the TopologyContext that tasks are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormline.runtime.rebinding import rebound
+from stormline.topology.errors import UnknownComponent, UnknownStream, did_you_mean
+from stormline.topology.fields import Fields
+from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
+from stormline.topology.plan import Plan, PlannedComponent
+
+
+class TaskContext:
+    """What one task may know; satisfies `TopologyContext`."""
+
+    def __init__(self, plan: Plan, epoch: int, component: str, task: int) -> None:
+        self._plan = plan
+        self._epoch = epoch
+        self._component = component
+        self._task = task
+        self._data: dict[str, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebound, ("context",)
+
+    def __deepcopy__(self, memo: Any) -> TaskContext:
+        return self
+
+    @property
+    def topology_id(self) -> str:
+        """Id that keys all durable state."""
+        return self._plan.topology_id
+
+    @property
+    def epoch(self) -> int:
+        """Number of this driver's ownership of the topology id."""
+        return self._epoch
+
+    @property
+    def this_component_id(self) -> str:
+        """Id of the component this task belongs to."""
+        return self._component
+
+    @property
+    def this_task_id(self) -> int:
+        """Id of this task."""
+        return self._task
+
+    @property
+    def this_task_index(self) -> int:
+        """Position among the component's tasks, from 0."""
+        return self._plan.components[self._component].tasks.index(self._task)
+
+    @property
+    def this_sources(self) -> Mapping[GlobalStreamId, Grouping]:
+        """Streams that this component subscribes to."""
+        return dict(self._plan.components[self._component].component.inputs)
+
+    @property
+    def this_targets(self) -> Mapping[str, Mapping[str, Grouping]]:
+        """For each stream of this component, the bolts that subscribe to it."""
+        targets: dict[str, dict[str, Grouping]] = {}
+        for edge in self._plan.edges:
+            if edge.source == self._component:
+                targets.setdefault(edge.stream, {})[edge.target] = edge.grouping
+        return targets
+
+    def component_tasks(self, component: str) -> Sequence[int]:
+        """Return the task ids of a component, ascending."""
+        return list(self._planned(component).tasks)
+
+    def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
+        """Return the fields of a stream."""
+        streams = self._planned(component).component.streams
+        if stream not in streams:
+            raise UnknownStream(
+                f"component {component!r} has no stream {stream!r}; it declares {list(streams)}"
+                f"{did_you_mean(stream, streams)}"
+            )
+        return streams[stream].fields
+
+    def _planned(self, component: str) -> PlannedComponent:
+        planned = self._plan.components.get(component)
+        if planned is None:
+            raise UnknownComponent(
+                f"topology {self.topology_id!r} has no component {component!r}; it has "
+                f"{list(self._plan.components)}{did_you_mean(component, self._plan.components)}"
+            )
+        return planned
+
+    def set_task_data(self, name: str, value: Any) -> None:
+        """Keep a value for this task in this process."""
+        self._data[name] = value
+
+    def get_task_data(self, name: str) -> Any:
+        """Return what `set_task_data` kept, or None."""
+        return self._data.get(name)

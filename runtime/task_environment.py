@@ -1,0 +1,176 @@
+"""TaskEnvironment: what one process keeps of a topology from wave to wave."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stormline.runtime import routing
+from stormline.runtime.rebinding import TaskConf
+from stormline.runtime.task_context import TaskContext
+from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
+from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.errors import InvalidRegistration
+from stormline.topology.grouping import GlobalStreamId, GroupingKind
+from stormline.topology.plan import Edge, Plan
+from stormline.topology.serialization import Registration, Registry
+from stormline.topology.tuples import TupleSource
+
+log = logging.getLogger("stormline")
+
+_DEFAULTS = {key: known.default for key, known in KNOWN_KEYS.items() if known.default is not None}
+_ATOMS = (str, bytes, int, float, bool, type(None))
+
+
+def registry_of(plan: Plan) -> Registry:
+    """Return the wire format of a topology: its registrations win over its components' own.
+
+    Raises:
+        InvalidRegistration: two components register one name differently.
+    """
+    merged: dict[str, tuple[Registration, str]] = {}
+    for planned in plan.components.values():
+        for registration in planned.component.config.get(KRYO_REGISTER, ()):
+            other, who = merged.setdefault(registration.name, (registration, planned.id))
+            if type(other.serializer) is not type(registration.serializer):
+                raise InvalidRegistration(
+                    f"components {who!r} and {planned.id!r} register {registration.name} with different serializers; "
+                    "register it once, in the topology's configuration"
+                )
+    for registration in plan.config.get(KRYO_REGISTER, ()):
+        merged[registration.name] = (registration, "the topology")
+    return Registry(registration for registration, _ in merged.values())
+
+
+class TaskEnvironment:
+    """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it."""
+
+    def __init__(self, plan: Plan, epoch: int) -> None:
+        self.plan = plan
+        self.epoch = epoch
+        self.registry = registry_of(plan)
+        self._confs: dict[str, TaskConf] = {}
+        self._contexts: dict[int, TaskContext] = {}
+        self._basic_bolts: dict[int, IBasicBolt] = {}
+        self._emitters: dict[int, Any] = {}
+        self._keys: dict[int, Callable[[Sequence[Any]], Any]] = {}
+        self._customs: dict[tuple[int, int], Edge] = {}
+        self._component_of_task = plan.component_of_task()
+        self._sources: dict[tuple[int, int], TupleSource] = {}
+        self._lock = threading.RLock()
+
+    def conf(self, component: str) -> TaskConf:
+        """Return a component's configuration: its own keys win over the topology's."""
+        conf = self._confs.get(component)
+        if conf is None:
+            own = self.plan.components[component].component.config
+            conf = self._confs[component] = TaskConf({**_DEFAULTS, **self.plan.config, **own})
+        return conf
+
+    def debug(self, component: str) -> bool:
+        """Tell whether a component's tuples are to be logged."""
+        return bool(self.conf(component).get(DEBUG))
+
+    def context(self, component: str, task: int) -> TaskContext:
+        """Return the context of a task."""
+        context = self._contexts.get(task)
+        if context is None:
+            context = self._contexts[task] = TaskContext(self.plan, self.epoch, component, task)
+        return context
+
+    def component_of(self, task: int) -> str:
+        """Return the component of a task id."""
+        return self._component_of_task[task]
+
+    def fresh_bolt(self, component: str) -> IBatchBolt:
+        """Return a fresh copy of the declared BatchBolt."""
+        declared = self.plan.components[component].component.obj
+        assert isinstance(declared, IBatchBolt)
+        state = getattr(declared, "__dict__", None)
+        if state is not None and all(type(value) in _ATOMS for value in state.values()):
+            return copy.copy(declared)
+        return copy.deepcopy(declared)
+
+    def basic_bolt(self, component: str, task: int) -> IBasicBolt:
+        """Return the prepared BasicBolt of a task, prepared once in this process."""
+        with self._lock:
+            bolt = self._basic_bolts.get(task)
+            if bolt is None:
+                declared = self.plan.components[component].component.obj
+                assert isinstance(declared, IBasicBolt)
+                bolt = copy.deepcopy(declared)
+                bolt.prepare(self.conf(component), self.context(component, task))
+                self._basic_bolts[task] = bolt
+            return bolt
+
+    def emitter(self, task: int) -> Any:
+        """Return the emitter of a spout task, made once in this process."""
+        spout = self.plan.spout
+        emitter = self._emitters.get(task)
+        if emitter is None:
+            made: Any = spout.component.obj
+            emitter = made.get_emitter(self.conf(spout.id), self.context(spout.id, task))
+            self._emitters[task] = emitter
+        return emitter
+
+    def chooser(self, edge: Edge, source_task: int, seed: int) -> routing.Choose:
+        """Return what chooses target tasks of `edge` for one sender; `seed` varies where a shuffle begins."""
+        tasks = self.plan.components[edge.target].tasks
+        kind = edge.grouping.kind
+        if kind is GroupingKind.GLOBAL:
+            lowest = (min(tasks),)
+            return lambda values: lowest
+        if kind is GroupingKind.ALL:
+            return lambda values: tasks
+        if kind is GroupingKind.DIRECT:
+            return routing.direct
+        if kind is GroupingKind.CUSTOM:
+            return routing.custom(self._prepared_custom(edge, source_task), source_task, tasks)
+        if kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY):
+            key = self._key(edge, tasks)
+            return key if kind is GroupingKind.FIELDS else routing.partial_key(key)
+        return routing.shuffle(tasks, seed)
+
+    def source(self, edge: Edge, task: int) -> TupleSource:
+        """Return what tuples of `edge` say of their origin; shared by all of them."""
+        source = self._sources.get((edge.index, task))
+        if source is None:
+            fields = self.plan.components[edge.source].component.streams[edge.stream].fields
+            source = self._sources[(edge.index, task)] = TupleSource(edge.source, edge.stream, task, fields)
+        return source
+
+    def _key(self, edge: Edge, tasks: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+        key = self._keys.get(edge.index)
+        if key is None:
+            fields = self.plan.components[edge.source].component.streams[edge.stream].fields
+            positions = [fields.field_index(name) for name in edge.grouping.fields]
+            key = self._keys[edge.index] = routing.fields_key(edge, positions, tasks, self.registry)
+        return key
+
+    def _prepared_custom(self, edge: Edge, source_task: int) -> Edge:
+        with self._lock:
+            prepared = self._customs.get((edge.index, source_task))
+            if prepared is None:
+                grouping = copy.deepcopy(edge.grouping.custom)
+                assert grouping is not None
+                source = GlobalStreamId(edge.source, edge.stream)
+                tasks = list(self.plan.components[edge.target].tasks)
+                grouping.prepare(self.context(edge.source, source_task), source, tasks)
+                prepared = dataclasses.replace(edge, grouping=dataclasses.replace(edge.grouping, custom=grouping))
+                self._customs[(edge.index, source_task)] = prepared
+            return prepared
+
+    def close(self) -> None:
+        """Clean BasicBolts up and close emitters; an error in one is logged and does not keep the others open."""
+        closing = [bolt.cleanup for bolt in self._basic_bolts.values()]
+        closing += [emitter.close for emitter in self._emitters.values()]
+        self._basic_bolts, self._emitters = {}, {}
+        for close in closing:
+            try:
+                close()
+            except Exception:
+                log.exception("closing a component of topology %s", self.plan.topology_id)

@@ -1,0 +1,117 @@
+"""A wave: the attempts that one Spark job processes, and what comes back of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.topology.attempt import TransactionAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBatch:
+    """What defines one partition's share of a batch.
+
+    `gave` is false where an opaque partition gave nothing: `metadata` is then its old position. `checksum` is the
+    CRC-32 of the packed rows of an opaque spout, else 0.
+    """
+
+    metadata: Any
+    rows: int
+    checksum: int = 0
+    gave: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WaveAttempt:
+    """One attempt to process.
+
+    `stored` holds the partitions that an earlier attempt has fixed. `rows` is the batch's total where it is fixed.
+    `frozen`: a commit effect may have happened, so the batch must be the same (law 2).
+    """
+
+    attempt: TransactionAttempt
+    metadata: Any
+    stored: Mapping[int, PartitionBatch] = field(default_factory=dict)
+    rows: int | None = None
+    frozen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Consecutive transactions, processed by one job.
+
+    `committed`: the last txid committed when the wave began. `positions`: metadata of every partition before the first of them. `as_tuples`: deferred bolts whose state
+    cannot travel, so that their tuples are sent to the commit phase instead.
+    """
+
+    number: int
+    attempts: tuple[WaveAttempt, ...]
+    committed: int = 0
+    positions: Mapping[int, Any] = field(default_factory=dict)
+    as_tuples: frozenset[str] = frozenset()
+
+    @property
+    def title(self) -> str:
+        """What a person reads in Spark's UI."""
+        first, last = self.attempts[0].attempt, self.attempts[-1].attempt
+        txids = (
+            f"txid {first.transaction_id}"
+            if first == last
+            else f"txids {first.transaction_id}–{last.transaction_id}"
+        )
+        return f"wave {self.number}, {txids}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt failed.
+
+    `fatal`: the topology must stop, with `traceback`. `counts`: whether it counts for topology.max.batch.attempts.
+    """
+
+    component: str
+    task: int | None
+    message: str
+    traceback: str = ""
+    fatal: bool = False
+    counts: bool = True
+    exception: bytes | None = None
+
+
+@dataclass(slots=True)
+class DeferredTask:
+    """What the processing phase leaves of one task of a deferred bolt.
+
+    Either its `state` (packed) and what it `emitted` meanwhile, (stream, target task or None, values); or its
+    `tuples` as (edge, source task, rows), rows packed or not, to be executed at the commit.
+    """
+
+    state: bytes | None = None
+    emitted: Sequence[tuple[str, int | None, Sequence[Any]]] = ()
+    tuples: Sequence[tuple[int, int, Any]] = ()
+
+
+@dataclass(slots=True)
+class AttemptResult:
+    """What the processing phase of one attempt gave. `emitters`: the state of a committer spout's emitters."""
+
+    attempt: TransactionAttempt
+    failure: Failure | None = None
+    partitions: dict[int, PartitionBatch] = field(default_factory=dict)
+    rows: int = 0
+    deferred: dict[int, DeferredTask] = field(default_factory=dict)
+    emitters: dict[int, bytes | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class WaveResult:
+    """What came back of a wave: a result for each of its attempts, in order.
+
+    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why.
+    """
+
+    wave: Wave
+    attempts: list[AttemptResult]
+    cannot_travel: dict[str, str] = field(default_factory=dict)
