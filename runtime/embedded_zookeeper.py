@@ -1,0 +1,142 @@
+"""EmbeddedZooKeeper: a real ZooKeeper server inside the Spark driver's JVM, for runs without one of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stormline.runtime.errors import StateDirInUse
+
+TICK_MS = 500
+SESSION_TIMEOUT_MS_MIN = 1_000
+SESSION_TIMEOUT_MS_MAX = 60_000
+PREALLOCATED_KB = 64
+LOG_WRITES_MAX = 20_000  # writes in one transaction log, give or take a half
+SNAPSHOTS_KEPT = 3
+PURGE_SECS = 60.0
+LOCK_WAIT_SECS = 10.0
+
+_FILE = re.compile(r"(log|snapshot)\.([0-9a-f]+)")
+
+_running: set[EmbeddedZooKeeper] = set()  # keeps the JVM's objects, and so the lock, until stop()
+
+
+class EmbeddedZooKeeper:
+    """A server on 127.0.0.1 that keeps its data in `data_dir`; clients reach it at `hosts`.
+
+    What it has acknowledged is on disk: another one on the same directory finds it again, however this one
+    ended. Two never serve one directory at a time: the lock belongs to the JVM, as the data does, and ends with it.
+
+    Args:
+        spark: a SparkContext, or its py4j gateway.
+        data_dir: where the data is kept; made if missing.
+        lock_wait_secs: how long the JVM of a killed driver may take to end.
+
+    Raises:
+        StateDirInUse: another process serves `data_dir`.
+    """
+
+    def __init__(self, spark: Any, data_dir: Path, *, lock_wait_secs: float = LOCK_WAIT_SECS) -> None:
+        jvm = getattr(spark, "_gateway", spark).jvm
+        self.data_dir = Path(data_dir).resolve()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._files = self.data_dir / "version-2"
+        self._stopped = threading.Event()
+        _quiet(jvm)
+        # Asked before the lock file is opened: closing it would free the lock that this JVM holds.
+        if any(self.data_dir == other.data_dir for other in _running):
+            raise self._in_use("this process")
+        self._lock_file = jvm.java.io.RandomAccessFile(str(self.data_dir / "lock"), "rw")
+        try:
+            self._lock(lock_wait_secs)
+            self._start(jvm)
+        except BaseException:
+            self._lock_file.close()
+            raise
+        self._purger = threading.Thread(target=self._purge_forever, name="stormline-zookeeper-purge", daemon=True)
+        self._purger.start()
+        _running.add(self)
+
+    @property
+    def hosts(self) -> str:
+        """Where clients find the server."""
+        return f"127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        """Stop serving and free the directory. May be called again, and after the JVM has ended."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        _running.discard(self)
+        self._purger.join()
+        with contextlib.suppress(Exception):  # the JVM may have gone, and all this with it
+            self._factory.shutdown()
+            self._server.getTxnLogFactory().close()
+            self._lock_file.close()
+
+    def purge(self) -> None:
+        """Delete what is not needed to come back: all but the last snapshots, and what came after the oldest."""
+        kept = {
+            Path(file.getPath()).name for file in self._server.getTxnLogFactory().findNValidSnapshots(SNAPSHOTS_KEPT)
+        }
+        for name in superfluous((path.name for path in self._files.iterdir()), kept):
+            (self._files / name).unlink(missing_ok=True)
+
+    def _lock(self, wait_secs: float) -> None:
+        deadline = time.monotonic() + wait_secs
+        while self._lock_file.getChannel().tryLock() is None:
+            if time.monotonic() > deadline:
+                raise self._in_use(f"another process, and was still after {wait_secs:g} s")
+            time.sleep(0.1)
+
+    def _in_use(self, by: str) -> StateDirInUse:
+        return StateDirInUse(
+            f"state directory {self.data_dir} is in use by {by}; stop that run first, or give this one another directory"
+        )
+
+    def _start(self, jvm: Any) -> None:
+        persistence = jvm.org.apache.zookeeper.server.persistence
+        persistence.FileTxnLog.setPreallocSize(PREALLOCATED_KB * 1024)
+        jvm.org.apache.zookeeper.server.SyncRequestProcessor.setSnapCount(LOG_WRITES_MAX)
+        directory = jvm.java.io.File(str(self.data_dir))
+        self._server = jvm.org.apache.zookeeper.server.ZooKeeperServer(directory, directory, TICK_MS)
+        self._server.setMinSessionTimeout(SESSION_TIMEOUT_MS_MIN)
+        self._server.setMaxSessionTimeout(SESSION_TIMEOUT_MS_MAX)
+        self._factory = jvm.org.apache.zookeeper.server.NIOServerCnxnFactory()
+        self._factory.configure(jvm.java.net.InetSocketAddress("127.0.0.1", 0), 0, -1, False)
+        self._factory.startup(self._server)
+        self.port = int(self._factory.getLocalPort())
+
+    def _purge_forever(self) -> None:
+        while not self._stopped.wait(PURGE_SECS):
+            with contextlib.suppress(Exception):  # next time, or after the next start
+                self.purge()
+
+
+def superfluous(names: Iterable[str], snapshots_kept: Iterable[str]) -> list[str]:
+    """Return which of ZooKeeper's files may go: the log that was written to when a kept snapshot began stays."""
+    kept = set(snapshots_kept)
+    if not kept:
+        return []
+    oldest = min(_zxid(name) for name in kept)
+    files = [name for name in names if _FILE.fullmatch(name)]
+    logs = [name for name in files if name.startswith("log.")]
+    first_log = max((_zxid(name) for name in logs if _zxid(name) <= oldest), default=0)
+    old_logs = [name for name in logs if _zxid(name) < first_log]
+    return [*old_logs, *(n for n in files if n.startswith("snapshot.") and n not in kept and _zxid(n) < oldest)]
+
+
+def _zxid(name: str) -> int:
+    return int(name.rpartition(".")[2], 16)
+
+
+def _quiet(jvm: Any) -> None:
+    """Keep ZooKeeper's own log, which reports each client that goes away, out of the user's."""
+    log4j = jvm.org.apache.logging.log4j
+    with contextlib.suppress(TypeError):  # a Spark that logs by other means
+        log4j.core.config.Configurator.setLevel("org.apache.zookeeper", log4j.Level.OFF)
