@@ -96,7 +96,7 @@ class EmbeddedZooKeeper:
 
     def _in_use(self, by: str) -> StateDirInUse:
         return StateDirInUse(
-            f"state directory {self.data_dir} is in use by {by}; stop that run first, or give this one another directory"
+            f"state directory {self.data_dir} is in use by {by}; stop that run first, or give this one its own"
         )
 
     def _start(self, jvm: Any) -> None:

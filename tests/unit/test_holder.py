@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stormline.runtime import holder as holder_module
+from stormline.runtime.holder import Holder
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")
+
+ME = Holder.this_process(1000, "token")
+
+
+def test_this_process_lives() -> None:
+    assert ME.alive() is True
+
+
+def test_a_process_id_used_again_is_not_the_same_process() -> None:
+    assert dataclasses.replace(ME, process="1").alive() is False
+
+
+def test_a_killed_process_is_dead_before_and_after_it_was_waited_for() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        held = dataclasses.replace(ME, pid=child.pid, process=holder_module._started(child.pid))
+        assert held.alive() is True
+        child.kill()
+        while held.alive():
+            pass
+        assert held.alive() is False
+    assert held.alive() is False
+
+
+@pytest.mark.parametrize("other", [{"machine": "x"}, {"machine": ""}, {"host": "elsewhere"}, {"process": ""}])
+def test_of_another_machine_nothing_is_known(other: dict[str, str]) -> None:
+    assert dataclasses.replace(ME, **other).alive() is None  # type: ignore[arg-type]
+
+
+def test_where_process_ids_mean_something_else_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holder_module.os, "getpid", lambda: 0)
+    assert ME.alive() is None
+
+
+@pytest.mark.parametrize("data", [None, {}, {**ME.to_data(), "pid": "1"}, {**ME.to_data(), "host": 1}])
+def test_what_is_no_holder_is_refused(data: object) -> None:
+    with pytest.raises(TypeError):
+        Holder.from_data(data)
