@@ -87,6 +87,9 @@ class ICommitter:
 class ITransactionalCoordinator(ABC):
     """Decides what the batches are. One lives in the driver."""
 
+    def resume(self, prev_metadata: Metadata) -> None:
+        """Called once, before is_ready, with the newest stored metadata; None where no transaction is stored."""
+
     def is_ready(self) -> bool:
         """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
         return True

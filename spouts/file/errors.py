@@ -1,0 +1,92 @@
+"""What can be wrong with the files of a `FileTransactionalSpout`."""
+
+from __future__ import annotations
+
+import socket
+
+from stormline.topology.errors import DeclarationError, StormlineError
+
+
+class InvalidFileSpout(DeclarationError):
+    """A `FileTransactionalSpout` was declared with arguments that do not go together."""
+
+
+class MissingExtra(StormlineError, ImportError):
+    """An optional package is needed and not installed."""
+
+    @classmethod
+    def of_parquet(cls) -> MissingExtra:
+        """Build the message for Parquet files without pyarrow."""
+        return cls("format='parquet' needs the package pyarrow, which is not installed: pip install stormline[parquet]")
+
+
+class FileMissing(StormlineError, FileNotFoundError):
+    """A file that the spout was told to read is not there at the start."""
+
+    @classmethod
+    def at(cls, path: str) -> FileMissing:
+        """Build the message for a path without wildcards that leads nowhere."""
+        return cls(
+            f"file {path!r} does not exist on {socket.gethostname()}; the driver and every executor read the files, "
+            "so put it under this path on all of them, or correct the paths given to FileTransactionalSpout"
+        )
+
+
+class FileVanished(StormlineError, FileNotFoundError):
+    """A file is gone although batches that are stored were, or will be, read from it."""
+
+    @classmethod
+    def at(cls, path: str, size: int) -> FileVanished:
+        """Build the message for a file of `size` bytes that is gone."""
+        return cls(
+            f"file {path!r} does not exist on {socket.gethostname()}; the stored state has it with {size} bytes and "
+            "needs it to give the same batches again; put the same file back (under this path on the driver and "
+            "every executor), or begin anew under another topology id"
+        )
+
+
+class FileChanged(StormlineError, ValueError):
+    """A file is no longer the one that the stored batches were read from."""
+
+    REMEDY = (
+        "a file must not change once reading has begun: put the file back as it was, add new rows as new files "
+        "(written under another name and renamed when complete), or begin anew under another topology id"
+    )
+
+    @classmethod
+    def size(cls, path: str, stored: int, found: int) -> FileChanged:
+        """Build the message for a file that grew or shrank."""
+        verb = "grew" if found > stored else "shrank"
+        return cls(f"file {path!r} {verb}: the stored state has it with {stored} bytes, found {found}; {cls.REMEDY}")
+
+    @classmethod
+    def content(cls, path: str, what: str, stored: int, found: int) -> FileChanged:
+        """Build the message for bytes that are not what they were."""
+        return cls(
+            f"file {path!r} has other content than when it was first read: {what} had the checksum {stored:08x}, "
+            f"found {found:08x}; {cls.REMEDY}"
+        )
+
+
+class UnusableFile(StormlineError, ValueError):
+    """A path that is no file of rows: a directory, a compressed file, a broken one."""
+
+
+class TooManyFiles(StormlineError):
+    """More files were read to their end than the state can remember."""
+
+
+class BadHeader(StormlineError, ValueError):
+    """The first row of a CSV file does not give the field names needed."""
+
+
+class BadLine(StormlineError, ValueError):
+    """A row that cannot be read; the message names file and line."""
+
+    @classmethod
+    def at(cls, path: str, line: int, problem: str) -> BadLine:
+        """Build the message for the row that begins in `line` (from 1)."""
+        return cls(
+            f"{path}:{line}: {problem}; pass on_bad_line='skip' to FileTransactionalSpout to count, log and leave out "
+            "such rows, or correct the file before the first run"
+        )
