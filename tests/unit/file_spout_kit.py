@@ -1,0 +1,111 @@
+"""A hand-driven FileTransactionalSpout: coordinator and emitters without a topology around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from stormline.spouts.file import FileTransactionalSpout
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.fields import Fields
+from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
+from stormline.topology.streams import OutputFieldsDeclarer
+
+
+class FakeContext:
+    """A task of a spout that has nothing but tasks."""
+
+    topology_id = "t"
+    epoch = 1
+    this_component_id = "files"
+    this_sources: Mapping[GlobalStreamId, Grouping] = {}
+    this_targets: Mapping[str, Mapping[str, Grouping]] = {}
+
+    def __init__(self, tasks: int = 1, index: int = 0) -> None:
+        self._tasks = tasks
+        self.this_task_index = index
+        self.this_task_id = index + 1
+
+    def component_tasks(self, component: str) -> Sequence[int]:
+        assert component == self.this_component_id
+        return range(1, self._tasks + 1)
+
+    def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
+        raise NotImplementedError
+
+    def set_task_data(self, name: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def get_task_data(self, name: str) -> Any:
+        raise NotImplementedError
+
+
+class Gathered:
+    """A collector that keeps what is emitted."""
+
+    def __init__(self) -> None:
+        self.values: list[list[Any]] = []
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        assert stream == DEFAULT_STREAM
+        self.values.append(list(values))
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        raise NotImplementedError
+
+    def report_error(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+
+def stored(metadata: Any) -> Any:
+    """Return metadata as it comes back from ZooKeeper."""
+    return msgpack.unpackb(msgpack.packb(metadata))
+
+
+class Run:
+    """A driver's life: begins where `batches` end, as after a restart."""
+
+    def __init__(self, spout: FileTransactionalSpout, tasks: int = 1, batches: Sequence[Any] = ()) -> None:
+        self.spout = spout
+        self.tasks = tasks
+        self.batches = list(batches)
+        self.coordinator = spout.get_coordinator({}, FakeContext(tasks))
+        self.coordinator.resume(self.batches[-1] if self.batches else None)
+
+    def plan(self) -> Any:
+        """Plan the next batch, which there must be."""
+        assert self.coordinator.is_ready()
+        previous = self.batches[-1] if self.batches else None
+        self.batches.append(stored(self.coordinator.initialize_transaction(len(self.batches) + 1, previous)))
+        return self.batches[-1]
+
+    def plan_all(self) -> list[Any]:
+        """Plan until nothing is left; return all batches."""
+        while self.coordinator.is_ready():
+            self.plan()
+        return self.batches
+
+    def emit(self, metadata: Any, tasks: int | None = None, txid: int = 1) -> list[list[Any]]:
+        """Emit a batch and return its rows, without the attempt, in the order of the pieces' tasks."""
+        tasks = tasks or self.tasks
+        attempt = TransactionAttempt(txid, 1)
+        gathered = Gathered()
+        for index in range(tasks):
+            emitter = self.spout.get_emitter({}, FakeContext(tasks, index))
+            emitter.emit_batch(attempt, metadata, gathered)
+            emitter.close()
+        assert all(values[0] == attempt for values in gathered.values)
+        return [values[1:] for values in gathered.values]
+
+    def rows(self) -> list[list[Any]]:
+        """Plan everything and return the rows of all batches."""
+        return [row for metadata in self.plan_all() for row in self.emit(metadata)]
+
+
+def declared_fields(spout: FileTransactionalSpout) -> list[str]:
+    """Return the fields of the default stream."""
+    declarer = OutputFieldsDeclarer("files")
+    spout.declare_output_fields(declarer)
+    return list(declarer.streams[DEFAULT_STREAM].fields)
