@@ -6,9 +6,8 @@ It touches no clock, no socket and no thread: `step(state, event) -> state, acti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from types import MappingProxyType
 from typing import Any
 
 from stormline.topology.attempt import TransactionAttempt
@@ -46,7 +45,7 @@ class State:
     pending_max: int
     attempt_base: int
     failures_max: int | None = None
-    active: Mapping[int, Active] = MappingProxyType({})
+    active: Mapping[int, Active] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,3 +53,30 @@ class NotNext(StormlineError, ValueError):
 
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
+
+
+# ---------------------------------------------------------------------------------------- running
+
+
+class TopologyFailed(StormlineError):
+    """A topology stopped because user code raised; the message begins with the user's traceback."""
+
+
+class TooManyAttempts(StormlineError):
+    """One batch has failed as often as topology.max.batch.attempts allows."""
+
+
+class EngineStopped(StormlineError):
+    """Spark cannot process waves any more, or fails each of them."""
+
+
+class TopologyStopped(StormlineError):
+    """A topology was stopped while somebody waited for it."""
+
+
+class UnsafeSpark(StormlineError, ValueError):
+    """Spark is set up in a way that breaks a law."""
+
+
+class JavaMissing(StormlineError):
+    """Java 17 or newer is needed and was not found."""

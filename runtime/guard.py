@@ -67,7 +67,7 @@ def run_guarded(
         call()
     except AttemptAborted:
         return False
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         on_failure(failure_of(error, component, task, where))
         return False
     return True

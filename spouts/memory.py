@@ -51,9 +51,10 @@ class _Memory:
             raise CorruptData(f"stored metadata of a memory spout is {metadata!r}, expected [first row, end row]")
         return int(metadata[1])
 
-    def has_rows_after(self, positions: Mapping[int, Metadata]) -> bool:
+    def has_rows_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
+        ahead = batches_ahead * self.take_per_batch
         return any(
-            len(rows) > self.end_of(positions.get(partition))
+            len(rows) > self.end_of(positions.get(partition)) + ahead
             for partition, rows in list(self.partitions.items())
             if partition not in self.disabled
         )
@@ -75,9 +76,9 @@ class _MemoryCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
     def num_partitions(self) -> int:
         return self._memory.count()
 
-    def is_ready_after(self, positions: Mapping[int, Metadata]) -> bool:
-        """Asked instead of `is_ready`: whether rows are left after these positions."""
-        return self._memory.has_rows_after(positions)
+    def is_ready_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
+        """Asked instead of `is_ready`: whether rows are left after these positions and that many more batches."""
+        return self._memory.has_rows_after(positions, batches_ahead)
 
 
 class _MemoryEmitter(IPartitionedEmitter):

@@ -1,0 +1,118 @@
+"""Batches: what is durable of each transaction, and the txid that is committed. All that recovery needs (law 2).
+
+committed             {txid, attempt}: the last committed transaction
+batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …]}
+
+A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
+committed transaction is kept: the next one begins where it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.runtime.errors import StateCorrupt, StateTooLarge
+from stormline.runtime.rotating_state import RotatingState
+from stormline.runtime.state_store import Put, StateStore
+from stormline.runtime.wave import PartitionBatch
+from stormline.topology.attempt import TransactionAttempt
+
+COMMITTED = "committed"
+BATCHES = "batches"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What defines one batch, as far as it is known."""
+
+    metadata: Any
+    fixed: bool = False
+    rows: int = 0
+    partitions: Mapping[int, PartitionBatch] = field(default_factory=dict)
+
+    @property
+    def positions(self) -> dict[int, Any]:
+        """Metadata by partition."""
+        return {partition: batch.metadata for partition, batch in self.partitions.items()}
+
+
+def _to_value(batch: Batch) -> dict[str, Any]:
+    partitions = [[p, b.metadata, b.rows, b.checksum, b.gave] for p, b in sorted(batch.partitions.items())]
+    return {"metadata": batch.metadata, "fixed": batch.fixed, "rows": batch.rows, "partitions": partitions}
+
+
+def _from_value(txid: int, value: Any) -> Batch:
+    try:
+        partitions = {p: PartitionBatch(metadata, rows, checksum, gave) for p, metadata, rows, checksum, gave in value["partitions"]}
+        return Batch(value["metadata"], value["fixed"], value["rows"], partitions)
+    except (TypeError, KeyError, ValueError) as error:
+        raise StateCorrupt(f"the stored batch of transaction {txid} is {value!r:.200}: {error}; nothing was changed") from error
+
+
+class Batches:
+    """The stored batches of one topology, and the committed txid. Every change is durable when the call returns."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._state = RotatingState(store, BATCHES)
+        self.committed = self._read_committed()
+        self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids()}
+        self._check()
+
+    def _read_committed(self) -> int:
+        try:
+            value = self._store.get(COMMITTED)
+        except KeyError:
+            return 0
+        if not (isinstance(value, dict) and isinstance(value.get("txid"), int) and value["txid"] > 0):
+            raise StateCorrupt(f"the committed transaction is stored as {value!r:.200}, expected a txid; nothing was changed")
+        return int(value["txid"])
+
+    def _check(self) -> None:
+        txids = list(self.known)
+        first = max(self.committed, 1)
+        if txids != list(range(first, first + len(txids))) or (self.committed and not txids):
+            raise StateCorrupt(
+                f"transaction {self.committed} is stored as committed, beside the batches {txids}; expected those from "
+                f"{first} on without gaps. Something removed or restored a part of the state; nothing was changed"
+            )
+
+    def active(self) -> dict[int, Batch]:
+        """Return the batches after the committed one, ascending."""
+        return {txid: batch for txid, batch in self.known.items() if txid > self.committed}
+
+    def begin(self, metadata: Mapping[int, Any]) -> None:
+        """Store new batches by txid."""
+        self._put({txid: Batch(value) for txid, value in metadata.items()})
+
+    def fix(self, batches: Mapping[int, Batch]) -> None:
+        """Store all that defines these batches, before any of their commits may begin."""
+        self._put(batches)
+
+    def remember(self, txid: int, partitions: Mapping[int, PartitionBatch]) -> None:
+        """Keep what an attempt has fixed of its partitions, in this process only."""
+        batch = self.known[txid]
+        self.known[txid] = Batch(batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions})
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        """Record a commit: from now on the next one may begin. One write, clean-up included."""
+        txid = attempt.transaction_id
+        assert txid == self.committed + 1, (txid, self.committed)
+        put = Put(COMMITTED, {"txid": txid, "attempt": attempt.attempt_id})
+        self._store.write([put, *self._state.cleanup_ops(txid)])
+        self.committed = txid
+        self.known.pop(txid - 1, None)
+
+    def _put(self, batches: Mapping[int, Batch]) -> None:
+        try:
+            self._state.put_all({txid: _to_value(batch) for txid, batch in batches.items()})
+        except StateTooLarge:
+            if len(batches) == 1:
+                raise
+            items = sorted(batches.items())
+            self._put(dict(items[: len(items) // 2]))
+            self._put(dict(items[len(items) // 2 :]))
+        else:
+            self.known.update(batches)

@@ -1,0 +1,38 @@
+"""From the failure of an attempt to the error that a topology stops with."""
+
+from __future__ import annotations
+
+import pickle
+
+from stormline.runtime.errors import TooManyAttempts, TopologyFailed
+from stormline.runtime.wave import Failure
+from stormline.topology.attempt import TransactionAttempt
+
+_REMEDY = "nothing durable is lost; submit the topology again to go on with this transaction"
+
+
+def fatal_error(topology: str, attempt: TransactionAttempt | None, failure: Failure) -> TopologyFailed:
+    """Return the error for an exception of user code: the user's traceback first, then where it happened."""
+    where = f"transaction {attempt}" if attempt is not None else "no transaction at hand"
+    error = TopologyFailed(
+        f"{failure.traceback.rstrip()}\n\ntopology {topology!r} stopped: {failure.message} ({where}); {_REMEDY}"
+    )
+    if failure.exception is not None:
+        error.__cause__ = _unpacked(failure.exception)
+    return error
+
+
+def _unpacked(packed: bytes) -> BaseException | None:
+    try:
+        cause = pickle.loads(packed)
+    except Exception:
+        return None
+    return cause if isinstance(cause, BaseException) else None
+
+
+def too_many_attempts(topology: str, attempt: TransactionAttempt, failures: int, cause: Failure) -> TooManyAttempts:
+    """Return the error for a batch that has failed as often as it may."""
+    return TooManyAttempts(
+        f"topology {topology!r} stopped: transaction {attempt.transaction_id} has failed {failures} times, which is "
+        f"topology.max.batch.attempts; the last time: {cause.message}; {_REMEDY}"
+    )

@@ -1,0 +1,84 @@
+"""TopologyHandle: what `submit_topology` returns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from stormline.runtime.errors import TopologyStopped
+from stormline.runtime.progress import Snapshot
+from stormline.runtime.topology_runner import TopologyRunner
+
+
+class TopologyHandle:
+    """A running topology. Usable from any thread."""
+
+    def __init__(self, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
+        self.name = name
+        self.zookeeper_hosts = zookeeper_hosts
+        self._runner = runner
+        self._thread = threading.Thread(target=runner.run, daemon=True, name=f"stormline-{name}")
+        self._thread.start()
+
+    @property
+    def txid_committed(self) -> int:
+        """The last transaction that is durably committed; 0 before the first."""
+        return self._runner.progress.txid_committed
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the topology stopped by itself; None while it runs, and after `kill`."""
+        return self._runner.error
+
+    @property
+    def running(self) -> bool:
+        """Whether the topology has not ended."""
+        return not self._runner.ended.is_set()
+
+    def snapshot(self) -> Snapshot:
+        """Return the progress so far."""
+        return self._runner.progress.snapshot()
+
+    def await_committed(self, txid: int, timeout_secs: float | None = None) -> int:
+        """Wait until transaction `txid` is committed; return the last committed one.
+
+        Raises:
+            TimeoutError: not within `timeout_secs`; the topology goes on.
+            TopologyStopped: the topology was killed before.
+            StormlineError: the topology stopped by itself; this is its `error`.
+        """
+        self._await(lambda: self.txid_committed >= txid, timeout_secs, f"transaction {txid} to be committed")
+        return self.txid_committed
+
+    def await_drained(self, timeout_secs: float | None = None) -> int:
+        """Wait until all that the spout now holds is committed; return the last committed txid. Raises as above."""
+        looks = self._runner.idle_looks
+        self._await(lambda: self._runner.idle_looks >= looks + 2, timeout_secs, "the spout to be drained")
+        return self.txid_committed
+
+    def _await(self, condition: Callable[[], bool], timeout_secs: float | None, what: str) -> None:
+        deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
+        with self._runner.changed:
+            while not condition():
+                if not self.running:
+                    if self.error is not None:
+                        raise self.error
+                    raise TopologyStopped(f"topology {self.name!r} was stopped while waiting for {what}")
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(
+                        f"topology {self.name!r}: waited {timeout_secs} s for {what}; committed is {self.txid_committed}"
+                    )
+                self._runner.changed.wait(left)
+
+    def kill(self, timeout_secs: float | None = None) -> None:
+        """Stop after the commit that runs now, and wait until it has stopped. The topology can be submitted again.
+
+        Raises:
+            TimeoutError: it has not stopped within `timeout_secs`; it still will.
+        """
+        self._runner.stop()
+        self._thread.join(timeout_secs)
+        if self._thread.is_alive():
+            raise TimeoutError(f"topology {self.name!r} has not stopped within {timeout_secs} s")

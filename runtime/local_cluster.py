@@ -1,0 +1,188 @@
+"""LocalCluster: Spark and ZooKeeper for topologies, started when the first one is submitted."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from stormline.runtime.errors import AlreadyRunning
+from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.progress import Progress, Snapshot
+from stormline.runtime.task_environment import TaskEnvironment, registry_of
+from stormline.runtime.topology_runner import TopologyRunner
+from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.topology.compiler import compile_topology
+from stormline.topology.config import (
+    STORM_ZOOKEEPER_PORT,
+    STORM_ZOOKEEPER_SERVERS,
+    ZOOKEEPER_CONNECTION_TIMEOUT_MS,
+    ZOOKEEPER_PORT,
+    ZOOKEEPER_ROOT,
+    ZOOKEEPER_SERVERS,
+    ZOOKEEPER_SESSION_TIMEOUT_MS,
+    setting,
+)
+from stormline.topology.errors import InvalidConfig, StormlineError
+from stormline.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
+
+log = logging.getLogger("stormline")
+
+EMBEDDED_SESSION_TIMEOUT_MS = 10_000
+
+
+def zookeeper_hosts(config: Mapping[str, Any]) -> str | None:
+    """Return "host:port,…" from the configuration; None where it names no servers."""
+    servers = setting(config, ZOOKEEPER_SERVERS) or setting(config, STORM_ZOOKEEPER_SERVERS)
+    if not servers:
+        return None
+    port = setting(config, ZOOKEEPER_PORT) or setting(config, STORM_ZOOKEEPER_PORT) or 2181
+    return ",".join(f"{server}:{port}" for server in servers)
+
+
+class LocalCluster:
+    """A context manager that runs topologies on Spark, with an embedded ZooKeeper unless the config names servers.
+
+    Args:
+        state_dir: where the embedded ZooKeeper keeps its data; a second cluster on the same directory goes on
+            where the first one stopped. None: a temporary one, removed at the end.
+        master: Spark's master URL; None: what spark-submit says.
+        conf: `spark.*` settings.
+        verbose: show what Spark prints.
+    """
+
+    def __init__(
+        self,
+        state_dir: str | Path | None = None,
+        master: str | None = "local[*]",
+        conf: Mapping[str, Any] | None = None,
+        *,
+        verbose: bool = False,
+    ) -> None:
+        self._state_dir = None if state_dir is None else Path(state_dir)
+        self._master = master
+        self._conf = dict(conf or {})
+        foreign = [key for key in self._conf if not key.startswith("spark.")]
+        if foreign:
+            raise InvalidConfig(
+                f"LocalCluster(conf=…) takes spark.* settings, got {foreign[0]!r}; give the rest to submit_topology"
+            )
+        self._verbose = verbose
+        self._temporary: Path | None = None
+        self._sc: SparkContext | None = None
+        self._owns_spark = False
+        self._zookeeper: EmbeddedZooKeeper | None = None
+        self._handles: dict[str, TopologyHandle] = {}
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+    def submit_topology(
+        self,
+        name: str,
+        config: Mapping[str, Any] | None,
+        topology: Topology,
+        *,
+        allow_changed_topology: bool = False,
+        on_wave: Callable[[Snapshot], None] | None = None,
+    ) -> TopologyHandle:
+        """Start a topology and return its handle.
+
+        `name` is what Spark's UI shows; durable state is keyed by the topology's own id. `on_wave` is called once
+        a wave from the topology's thread, and must return soon.
+
+        Raises:
+            DeclarationError: the topology or its configuration is wrong.
+            AlreadyRunning: a driver with this topology id lives.
+            TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`.
+            StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
+        """
+        plan = compile_topology(topology, config)
+        registry = registry_of(plan)
+        running = self._handles.get(topology.id)
+        if running is not None and running.running:
+            raise AlreadyRunning(f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first")
+        sc = self._start_spark(name, plan.config)
+        hosts = zookeeper_hosts(plan.config)
+        embedded = hosts is None
+        if hosts is None:
+            hosts = self._start_zookeeper(sc)
+        runner_slot: list[TopologyRunner] = []
+
+        def on_lost(error: StormlineError) -> None:
+            for runner in runner_slot:
+                runner.lost(error)
+
+        session_timeout_ms = plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS)
+        if session_timeout_ms is None:
+            session_timeout_ms = EMBEDDED_SESSION_TIMEOUT_MS if embedded else setting({}, ZOOKEEPER_SESSION_TIMEOUT_MS)
+        store = ZooKeeperStateStore.open(
+            hosts,
+            setting(plan.config, ZOOKEEPER_ROOT),
+            topology.id,
+            registry,
+            plan.describe(),
+            allow_changed=allow_changed_topology,
+            on_lost=on_lost,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+        )
+        try:
+            from stormline.runtime.spark_engine import SparkEngine
+
+            env = TaskEnvironment(plan, store.epoch)
+            progress = Progress(topology.id, on_wave=on_wave)
+            runner = TopologyRunner(env, SparkEngine(sc, env, name), store, progress)
+        except BaseException:
+            store.close()
+            raise
+        runner_slot.append(runner)
+        handle = self._handles[topology.id] = TopologyHandle(name, runner, hosts)
+        return handle
+
+    def _start_spark(self, name: str, config: Mapping[str, Any]) -> SparkContext:
+        if self._sc is None:
+            from stormline.runtime.spark_context import start_spark
+
+            spark = {key: value for key, value in config.items() if key.startswith("spark.")}
+            self._sc, self._owns_spark = start_spark(name, self._master, {**self._conf, **spark}, self._verbose)
+        return self._sc
+
+    def _start_zookeeper(self, sc: SparkContext) -> str:
+        if self._zookeeper is None:
+            from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
+
+            if self._state_dir is None:
+                self._temporary = Path(tempfile.mkdtemp(prefix="stormline-"))
+            directory = self._state_dir or self._temporary
+            assert directory is not None
+            self._zookeeper = EmbeddedZooKeeper(sc, directory / "zookeeper")
+        return self._zookeeper.hosts
+
+    def shutdown(self) -> None:
+        """Kill all topologies and stop what this cluster started."""
+        for handle in self._handles.values():
+            handle.kill()
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+        if self._sc is not None and self._owns_spark:
+            self._sc.stop()
+        self._sc = None
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None

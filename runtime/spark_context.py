@@ -1,0 +1,115 @@
+"""Starts Spark with what the laws need, quietly; or checks the one that runs already."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+
+from stormline.runtime.errors import UnsafeSpark
+from stormline.runtime.java import check_java
+
+# Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
+REQUIRED = {
+    "spark.speculation": "false",
+    "spark.task.maxFailures": "1",
+    "spark.stage.maxConsecutiveAttempts": "1",
+}
+PREFERRED = {
+    "spark.driver.maxResultSize": "0",
+    "spark.python.task.killTimeout": "500ms",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FIFO",
+}
+
+
+def is_local(master: str) -> bool:
+    """Tell whether Spark runs in the driver's own JVM, where no task is ever run twice."""
+    return master == "local" or master.startswith("local[")
+
+
+def start_spark(app: str, master: str | None, conf: Mapping[str, Any], verbose: bool = False) -> tuple[SparkContext, bool]:
+    """Return a SparkContext, and whether it was started here (then the caller stops it).
+
+    Args:
+        master: Spark's master URL; None: what spark-submit or spark-defaults say.
+        conf: `spark.*` settings; they win over ours where no law forbids it.
+
+    Raises:
+        JavaMissing: there is no Java that Spark can use.
+        UnsafeSpark: a setting that breaks a law.
+    """
+    running = SparkContext._active_spark_context
+    if running is not None:
+        check_safe(running.master, dict(running.getConf().getAll()))
+        return running, False
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = SparkConf()
+    settings.setAppName(app)
+    if master is not None:
+        settings.setMaster(master)
+    for key, value in {**REQUIRED, **PREFERRED}.items():
+        settings.setIfMissing(key, value)
+    if is_local(settings.get("spark.master", "") or ""):
+        settings.setIfMissing("spark.ui.enabled", "false")
+        settings.setIfMissing("spark.driver.host", "127.0.0.1")
+        settings.setIfMissing("spark.driver.bindAddress", "127.0.0.1")
+    for key, value in conf.items():
+        settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
+    check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
+    with _quiet(verbose):
+        sc = SparkContext(conf=settings)
+        if not verbose:
+            sc.setLogLevel("OFF")
+    return sc, True
+
+
+def check_safe(master: str, settings: Mapping[str, str]) -> None:
+    """Raise `UnsafeSpark` where Spark could run a task of one job twice."""
+    if is_local(master):
+        return
+    for key, needed in REQUIRED.items():
+        got = settings.get(key)
+        if got is None or got.lower() != needed:
+            raise UnsafeSpark(
+                f"{key} is {got or 'not set'}, expected {needed}: replays belong to Stormline's coordinator, which knows "
+                f"what was committed; start Spark with --conf {key}={needed}"
+            )
+
+
+@contextmanager
+def _quiet(verbose: bool) -> Iterator[None]:
+    """Hold back what the JVM prints while it starts; print it if the start fails, and all that comes later."""
+    if verbose:
+        yield
+        return
+    sys.stderr.flush()
+    terminal, (reader, writer) = os.dup(2), os.pipe()
+    held: list[bytes] = []
+    started = threading.Event()
+
+    def pump() -> None:
+        with os.fdopen(reader, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(65536):
+                if started.is_set():
+                    os.write(terminal, chunk)
+                else:
+                    held.append(chunk)
+
+    os.dup2(writer, 2)
+    os.close(writer)
+    threading.Thread(target=pump, daemon=True, name="stormline-jvm-stderr").start()
+    try:
+        yield
+    except BaseException:
+        os.dup2(terminal, 2)
+        os.write(2, b"".join(held))
+        raise
+    os.dup2(terminal, 2)
+    started.set()

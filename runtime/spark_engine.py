@@ -1,0 +1,111 @@
+"""SparkEngine: one Spark job a wave, one Spark stage a stage of the plan. The one module that knows RDDs."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import sys
+import uuid
+from typing import Any
+
+import cloudpickle
+from py4j.protocol import Py4JError
+from pyspark import RDD, SparkContext
+
+from stormline import __version__
+from stormline.runtime.collect import merge_reports, read_report
+from stormline.runtime.engine import EngineFailure, run_driver_stage
+from stormline.runtime.layout import Layout
+from stormline.runtime.spark_context import is_local
+from stormline.runtime.stage_runner import SlotBlock
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import Wave, WaveResult
+from stormline.runtime.worker import CloseTask, StageTask
+from stormline.topology.config import WORKERS, setting
+from stormline.topology.plan import Placement, Stage
+
+log = logging.getLogger("stormline")
+
+
+def _slot(key: int) -> int:
+    return key
+
+
+class SparkEngine:
+    """Processes waves on Spark."""
+
+    def __init__(self, sc: SparkContext, env: TaskEnvironment, name: str) -> None:
+        self._sc = sc
+        self._env = env
+        self._name = name
+        self._slots_max = setting(env.plan.config, WORKERS) or sc.defaultParallelism
+        self._layout = Layout(env.plan, self._slots_max)
+        self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
+        level = log.getEffectiveLevel()
+        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
+        self._path = tuple(sys.path) if is_local(sc.master) else ()
+
+    def process(self, wave: Wave) -> WaveResult:
+        """Run the processing phase of a wave as one job."""
+        given, reports = run_driver_stage(self._env, self._layout, wave)
+        sc = self._sc
+        try:
+            sc.setJobGroup(self._run, f"{self._name}: {wave.title}", interruptOnCancel=False)
+            rdd: RDD[Any] | None = None
+            packed = pickle.dumps(wave, protocol=5)
+            for stage in self._env.plan.stages:
+                if stage.placement is Placement.EXECUTORS:
+                    rdd = self._add_stage(rdd, stage, given, wave, packed)
+            if rdd is not None:
+                reports += [read_report(block) for _, block in rdd.collect()]
+        except Exception as error:
+            raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
+        return merge_reports(wave, self._layout, reports)
+
+    def _add_stage(self, rdd: RDD[Any] | None, stage: Stage, given: list[SlotBlock], wave: Wave, packed: bytes) -> RDD[Any]:
+        slots = self._layout.slots[stage.index]
+        # Spark's UI names a stage after the call site at which its RDDs were made.
+        title = f"{self._name}: {wave.title}: {', '.join(stage.components) or 'pass on'}"
+        self._sc.setLocalProperty("callSite.short", title)
+        if rdd is None:
+            rdd = self._sc.parallelize([[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots)
+            rdd = rdd.flatMap(list)
+        else:
+            rdd = rdd.partitionBy(slots, _slot)
+        task = StageTask(
+            __version__, self._run, self._payload, packed, stage.index, self._slots_max, self._path
+        )
+        rdd = rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
+        rdd.setName(title)
+        return rdd
+
+    def _is_lasting(self, error: Exception) -> bool:
+        if self._sc._jsc is None or self._sc._jsc.sc().isStopped():
+            return True
+        text = str(error)
+        crashed = "exited unexpectedly" in text or "EOFException" in text
+        return "PythonException" in text and not crashed
+
+    def cancel(self) -> None:
+        """Cancel the job of the wave; its tasks end within the kill timeout, and what they give is ignored."""
+        self._sc.cancelJobGroup(self._run)
+
+    def close(self) -> None:
+        """Let components clean up in the workers, as far as they still live, and free the broadcast."""
+        try:
+            slots = max(self._layout.slots)
+            self._sc.setJobGroup(self._run, f"{self._name}: clean up", interruptOnCancel=False)
+            self._sc.parallelize(range(slots), slots).mapPartitionsWithIndex(CloseTask(self._run)).collect()
+            self._payload.destroy()
+        except Exception as error:
+            log.info("cleaning up after %s: %s", self._name, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong without Spark's own stack traces."""
+    if isinstance(error, Py4JError) and hasattr(error, "java_exception"):
+        text = str(error.java_exception.getMessage() or error.java_exception)
+    else:
+        text = str(error)
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    return "\n".join(lines)[:4000] or repr(error)

@@ -1,0 +1,47 @@
+"""SpoutDriver: the spout's coordinator, whatever kind of spout it is, behind two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.topology.topology import ComponentKind
+
+
+class SpoutDriver:
+    """Asks whether a batch may begin, and what defines it. Lives in the driver; raises what user code raises."""
+
+    def __init__(self, env: TaskEnvironment) -> None:
+        spout = env.plan.spout
+        self._kind = spout.component.kind
+        made: Any = spout.component.obj
+        self._coordinator = made.get_coordinator(env.conf(spout.id), env.context(spout.id, spout.tasks[0]))
+
+    def resume(self, prev_metadata: Any) -> None:
+        """Tell a coordinator that wants to know the newest stored metadata, None where there is none."""
+        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT and hasattr(self._coordinator, "resume"):
+            self._coordinator.resume(prev_metadata)
+
+    def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
+        """Tell whether a new batch may begin.
+
+        Args:
+            positions: metadata of each partition in the newest batch of which it is known.
+            batches_ahead: batches that have begun after that one.
+        """
+        if hasattr(self._coordinator, "is_ready_after"):
+            return bool(self._coordinator.is_ready_after(positions, batches_ahead))
+        return bool(self._coordinator.is_ready())
+
+    def initialize(self, txid: int, prev_metadata: Any) -> Any:
+        """Return what defines batch `txid`: metadata, or the number of partitions it is made of."""
+        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
+            return self._coordinator.initialize_transaction(txid, prev_metadata)
+        if self._kind is ComponentKind.PARTITIONED_SPOUT:
+            return self._coordinator.num_partitions()
+        return None
+
+    def close(self) -> None:
+        """Close the coordinator."""
+        self._coordinator.close()

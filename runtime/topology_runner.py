@@ -1,0 +1,431 @@
+"""TopologyRunner: the one loop that performs the coordinator's actions. All state of a run belongs to its thread."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stormline.runtime import coordinator
+from stormline.runtime.batches import Batch, Batches
+from stormline.runtime.committer import CommitEnded, Committer
+from stormline.runtime.coordinator import Action, Commit, Committed, Event, Failed, GiveUp, Initialized, Process, Processed
+from stormline.runtime.engine import Engine
+from stormline.runtime.errors import EngineStopped
+from stormline.runtime.failures import fatal_error, too_many_attempts
+from stormline.runtime.guard import failure_of
+from stormline.runtime.progress import Progress
+from stormline.runtime.spout_driver import SpoutDriver
+from stormline.runtime.state_store import StateStore
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveAttempt
+from stormline.runtime.wave_thread import WaveEnded, WaveThread
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.config import ENABLE_MESSAGE_TIMEOUTS, MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS, setting
+from stormline.topology.errors import FailedException, StormlineError
+from stormline.topology.topology import ComponentKind
+
+log = logging.getLogger("stormline")
+
+IDLE_SECS = 0.02
+"""Time between two questions to a spout that is not ready, and between looks at a suspended connection."""
+
+ENGINE_FAILURES_MAX = 8
+"""Waves in a row that may come to nothing before the topology stops."""
+
+REPLAYS_AT_ONCE = 3
+"""Failures of one batch after which its replays begin to wait, up to a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    error: StormlineError
+
+
+@dataclass(frozen=True, slots=True)
+class _Wake:
+    pass
+
+
+class _Stop(Exception):
+    """Ends the loop."""
+
+
+class TopologyRunner:
+    """Runs one topology to its end: until `stop`, or until `error` says why it stopped."""
+
+    def __init__(self, env: TaskEnvironment, engine: Engine, store: StateStore, progress: Progress) -> None:
+        config = env.plan.config
+        self._env = env
+        self._engine = engine
+        self._store = store
+        self._inbox: queue.SimpleQueue[WaveEnded | CommitEnded | _Lost | _Wake] = queue.SimpleQueue()
+        timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
+        timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
+        self._batches = Batches(store)
+        self._spout = SpoutDriver(env)
+        self._kind = env.plan.spout.component.kind
+        self._pending_max = setting(config, MAX_SPOUT_PENDING)
+        self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
+        self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
+        self._committer = Committer(env, self._inbox.put, timeout_secs)
+        self._to_process: dict[int, Process] = {}
+        self._to_commit: TransactionAttempt | None = None
+        self._results: dict[int, AttemptResult] = {}
+        self._as_tuples: set[str] = set()
+        self._wave_number = 0
+        self._wave_max = self._pending_max
+        self._engine_failures = 0
+        self._not_before = 0.0
+        self._ask_spout_at = 0.0
+        self._poisoned = False
+        self._stop_asked = threading.Event()
+        self.progress = progress
+        self.ended = threading.Event()
+        self.changed = threading.Condition()
+        self.idle_looks = 0
+        self.error: BaseException | None = None
+        # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
+        first = self._batches.known.get(self._batches.committed + 1)
+        self._commit_begun = self._batches.committed + (first is not None and first.fixed)
+        progress.txid_committed = self._batches.committed
+
+    # ------------------------------------------------------------------------------------ from other threads
+
+    def stop(self) -> None:
+        """Ask the topology to stop after the commit that runs now."""
+        self._stop_asked.set()
+        self._inbox.put(_Wake())
+
+    def lost(self, error: StormlineError) -> None:
+        """Take note that this driver owns the topology no longer: stop at once."""
+        self._inbox.put(_Lost(error))
+
+    def run(self) -> None:
+        """Run the loop, in the calling thread, until the end."""
+        try:
+            self._loop()
+        except _Stop:
+            pass
+        except BaseException as error:
+            self.error = error
+        finally:
+            try:
+                self._end()
+            finally:
+                self.ended.set()
+                self._notify()
+
+    def _notify(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+    # ------------------------------------------------------------------------------------ the loop
+
+    def _loop(self) -> None:
+        stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
+        newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+        self._call_spout(lambda: self._spout.resume(newest))
+        self._state, actions = coordinator.start(
+            self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
+        )
+        self._take(actions)
+        while True:
+            self._begin_commit()
+            self._begin_wave()
+            self._check_deadlines()
+            if self._stop_asked.is_set() and not self._committer.busy:
+                raise _Stop
+            self._handle(self._next_message())
+            while not self._inbox.empty():
+                self._handle(self._inbox.get())
+
+    def _next_message(self) -> WaveEnded | CommitEnded | _Lost | _Wake:
+        try:
+            return self._inbox.get(timeout=self._patience())
+        except queue.Empty:
+            return _Wake()
+
+    def _patience(self) -> float | None:
+        times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
+        if not (self._waves.busy or self._stop_asked.is_set() or self._poisoned):
+            if self._to_process:
+                times.append(self._not_before)
+            elif coordinator.has_room(self._state):
+                times.append(max(self._not_before, self._ask_spout_at))
+        if self._to_commit is not None and not self._committer.busy:
+            times.append(time.monotonic() + IDLE_SECS)
+        return max(0.0, min(times) - time.monotonic()) + 0.001 if times else None
+
+    def _handle(self, message: WaveEnded | CommitEnded | _Lost | _Wake) -> None:
+        if isinstance(message, WaveEnded):
+            self._wave_ended(message)
+        elif isinstance(message, CommitEnded):
+            self._commit_ended(message)
+        elif isinstance(message, _Lost):
+            raise message.error
+
+    def _step(self, event: Event) -> None:
+        self._state, actions = coordinator.step(self._state, event)
+        self._take(actions)
+
+    def _take(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Process):
+                txid = action.attempt.transaction_id
+                self._to_process[txid] = action
+                self._results.pop(txid, None)
+                if self._to_commit is not None and self._to_commit.transaction_id == txid:
+                    self._to_commit = None
+            elif isinstance(action, Commit):
+                self._to_commit = action.attempt
+            elif isinstance(action, GiveUp):
+                raise too_many_attempts(self._env.plan.topology_id, action.attempt, action.failures, action.cause)
+
+    def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        if not coordinator.is_current(self._state, attempt):
+            return
+        level = logging.WARNING if failure.counts else logging.INFO
+        log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
+        self._poisoned = False
+        before = len(self._state.active)
+        self._step(Failed(attempt, failure, failure.counts))
+        self.progress.replays += before - (attempt.transaction_id - self._state.committed) + 1
+        failures = self._state.active[attempt.transaction_id].failures
+        if failures > REPLAYS_AT_ONCE:
+            self._not_before = time.monotonic() + min(1.0, 0.01 * 2.0 ** min(failures - REPLAYS_AT_ONCE, 10))
+        wave = self._waves.wave
+        if wave is not None and wave.attempts[-1].attempt.transaction_id >= attempt.transaction_id:
+            self._waves.cancel()
+
+    # ------------------------------------------------------------------------------------ processing phase
+
+    def _begin_wave(self) -> None:
+        now = time.monotonic()
+        if self._waves.busy or self._stop_asked.is_set() or self._poisoned or now < self._not_before:
+            return
+        if now >= self._ask_spout_at:
+            self._initialize_new()
+        if not self._to_process:
+            return
+        first = min(self._to_process)
+        txids = range(first, min(first + self._wave_max, max(self._to_process) + 1))
+        self._wave_number += 1
+        self._waves.start(Wave(
+            number=self._wave_number,
+            attempts=tuple(self._wave_attempt(self._to_process.pop(txid)) for txid in txids),
+            committed=self._batches.committed,
+            positions=self._positions_before(first),
+            as_tuples=frozenset(self._as_tuples),
+        ))  # fmt: skip
+        self.progress.processing = len(txids)
+
+    def _wave_attempt(self, action: Process) -> WaveAttempt:
+        txid = action.attempt.transaction_id
+        batch = self._batches.known[txid]
+        frozen = txid <= self._commit_begun
+        keeps = frozen or self._kind is not ComponentKind.OPAQUE_SPOUT
+        return WaveAttempt(
+            action.attempt,
+            action.metadata,
+            stored=batch.partitions if keeps else {},
+            rows=batch.rows if frozen and batch.fixed else None,
+            frozen=frozen,
+        )
+
+    def _positions_before(self, txid: int) -> dict[int, object]:
+        before = self._batches.known.get(txid - 1)
+        return before.positions if before is not None else {}
+
+    def _initialize_new(self) -> None:
+        """Begin new batches while there is room and the spout is ready; one write stores them all."""
+        begun: dict[int, object] = {}
+        prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+        first = coordinator.next_txid(self._state)
+        room = self._pending_max - len(self._state.active)
+        positions, known = self._newest_positions()
+        ready = True
+        while ready and len(begun) < room:
+            txid = first + len(begun)
+            ready = self._ask(lambda t=txid: self._spout.is_ready(positions, t - 1 - known), default=False)  # type: ignore[misc]
+            if ready:
+                made: list[object] = []
+                ready = self._ask(lambda t=txid, p=prev: made.append(self._spout.initialize(t, p)) or True, default=False)  # type: ignore[misc,func-returns-value]
+                if made:
+                    prev = begun[txid] = made[0]
+        if not ready:
+            self._ask_spout_at = time.monotonic() + IDLE_SECS
+        if begun:
+            self._batches.begin(begun)
+            for metadata in begun.values():
+                self._step(Initialized(metadata))
+        elif not ready and not self._state.active:
+            self.idle_looks += 1
+            self._notify()
+
+    def _newest_positions(self) -> tuple[dict[int, object], int]:
+        """Return the partitions' positions after the newest batch that is known, and its txid."""
+        for txid in sorted(self._batches.known, reverse=True):
+            if txid <= self._batches.committed or (txid not in self._to_process and self._batches.known[txid].fixed):
+                return self._batches.known[txid].positions, txid
+        return {}, self._batches.committed
+
+    def _ask(self, question: Callable[[], bool], default: bool) -> bool:
+        """Ask the spout's coordinator; a FailedException means: ask again later."""
+        try:
+            return question()
+        except FailedException as error:
+            log.warning("the coordinator of spout %r fails and is asked again: %s", self._env.plan.spout.id, error)
+            return default
+        except Exception as error:
+            raise self._spout_error(error) from error
+
+    def _call_spout(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:
+            raise self._spout_error(error) from error
+
+    def _spout_error(self, error: Exception) -> StormlineError:
+        failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
+        return fatal_error(self._env.plan.topology_id, None, failure)
+
+    def _wave_ended(self, ended: WaveEnded) -> None:
+        self._waves.ended()
+        self.progress.processing = 0
+        if ended.result is None:
+            self._engine_failed(ended)
+        else:
+            self._engine_failures = 0
+            self._wave_max = min(self._pending_max, self._wave_max * 2)
+            self._as_tuples.update(ended.result.cannot_travel)
+            self._take_results(ended)
+        self.progress.wave_ended()
+        self._notify()
+
+    def _take_results(self, ended: WaveEnded) -> None:
+        assert ended.result is not None
+        for component, why in ended.result.cannot_travel.items():
+            log.info("the state of bolt %r cannot travel (%s): its tuples are sent to the commit phase", component, why)
+        current = [r for r in ended.result.attempts if coordinator.is_current(self._state, r.attempt)]
+        begun = {wave_attempt.attempt: wave_attempt for wave_attempt in ended.wave.attempts}
+        for result in current:
+            failure = _changed_rows(begun[result.attempt], result)
+            if failure is not None:
+                result.failure = failure
+            if self._kind is ComponentKind.PARTITIONED_SPOUT:
+                self._batches.remember(result.attempt.transaction_id, result.partitions)
+        bad = next((i for i, r in enumerate(current) if r.failure is not None), len(current))
+        good = current[:bad]
+        fixed = {r.attempt.transaction_id: self._fixed(r) for r in good if not begun[r.attempt].frozen}
+        fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
+        if fixed:
+            self._batches.fix(fixed)
+        if bad < len(current):
+            failed = current[bad]
+            assert failed.failure is not None
+            if not failed.failure.fatal:
+                self._fail(failed.attempt, failed.failure)
+            else:
+                self._poisoned = True
+                self._accept(failed)
+        for result in good:
+            self._accept(result)
+
+    def _accept(self, result: AttemptResult) -> None:
+        if coordinator.is_current(self._state, result.attempt):
+            self._results[result.attempt.transaction_id] = result
+            self._step(Processed(result.attempt))
+
+    def _fixed(self, result: AttemptResult) -> Batch:
+        metadata = self._batches.known[result.attempt.transaction_id].metadata
+        return Batch(metadata, fixed=True, rows=result.rows, partitions=result.partitions)
+
+    def _engine_failed(self, ended: WaveEnded) -> None:
+        assert ended.failure is not None
+        first = ended.wave.attempts[0].attempt
+        if not coordinator.is_current(self._state, first):
+            return
+        self._engine_failures += 1
+        if ended.failure.lasting or self._engine_failures >= ENGINE_FAILURES_MAX:
+            raise EngineStopped(
+                f"topology {self._env.plan.topology_id!r} stopped: {ended.wave.title} came to nothing, "
+                f"{self._engine_failures} time(s) in a row: {ended.failure}; nothing durable is lost"
+            ) from ended.failure
+        self._wave_max = max(1, len(ended.wave.attempts) // 2)
+        self._not_before = time.monotonic() + min(5.0, 0.1 * 2**self._engine_failures)
+        spout = self._env.plan.spout.id
+        self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
+
+    # ------------------------------------------------------------------------------------ commit phase
+
+    def _begin_commit(self) -> None:
+        """Begin the next commit: its batch is fixed, the one before is recorded, and the ownership is certain."""
+        self._committer.abandon_if_hung()
+        while self._to_commit is not None and not self._committer.busy and not self._stop_asked.is_set():
+            attempt = self._to_commit
+            result = self._results[attempt.transaction_id]
+            if result.failure is not None:
+                raise fatal_error(self._env.plan.topology_id, attempt, result.failure)
+            if not self._store.connected():
+                return
+            assert self._batches.known[attempt.transaction_id].fixed
+            assert attempt.transaction_id == self._batches.committed + 1
+            self._to_commit = None
+            self._commit_begun = attempt.transaction_id
+            self._committer.start(result)
+
+    def _commit_ended(self, ended: CommitEnded) -> None:
+        self._committer.ended(ended.attempt)
+        if not coordinator.is_current(self._state, ended.attempt):
+            return
+        if ended.cannot_travel is not None:
+            self._as_tuples.add(ended.cannot_travel[0])
+        if ended.failure is None:
+            result = self._results.pop(ended.attempt.transaction_id)
+            self._batches.commit(ended.attempt)
+            self._step(Committed(ended.attempt))
+            self.progress.committed(ended.attempt.transaction_id, result.rows)
+            self._notify()
+        elif ended.failure.fatal:
+            raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
+        else:
+            self._fail(ended.attempt, ended.failure)
+
+    # ------------------------------------------------------------------------------------ deadlines and the end
+
+    def _check_deadlines(self) -> None:
+        overdue = self._committer.overdue()
+        if overdue is not None:
+            self._fail(overdue, Failure("the commit phase", None, "it did not finish within topology.message.timeout.secs"))
+        wave = self._waves.wave
+        if wave is not None and self._waves.overdue():
+            self._waves.cancel()
+            self._wave_max = max(1, len(wave.attempts) // 2)
+            what = f"{wave.title} was not processed within topology.message.timeout.secs"
+            self._fail(wave.attempts[0].attempt, Failure(self._env.plan.spout.id, None, what))
+
+    def _end(self) -> None:
+        log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)
+        self._waves.close(wait_secs=10.0)
+        self._committer.close()
+        for close in (self._spout.close, self._engine.close, self._env.close, self._store.close):
+            try:
+                close()
+            except Exception:
+                log.warning("ending topology %s", self._env.plan.topology_id, exc_info=True)
+
+
+def _changed_rows(wave_attempt: WaveAttempt, result: AttemptResult) -> Failure | None:
+    """Return a failure where a batch whose commit may have begun has another number of tuples now."""
+    if result.failure is not None or wave_attempt.rows is None or wave_attempt.rows == result.rows:
+        return None
+    return Failure(
+        "the spout",
+        None,
+        f"transaction {result.attempt} gave {result.rows} tuples; it gave {wave_attempt.rows} when its commit began, "
+        "and must be the same batch: it is tried again",
+    )

@@ -1,0 +1,91 @@
+"""WaveThread: runs one wave at a time on an engine, in a thread of its own, with a deadline."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stormline.runtime.engine import Engine, EngineFailure
+from stormline.runtime.wave import Wave, WaveResult
+
+log = logging.getLogger("stormline")
+
+
+@dataclass(frozen=True, slots=True)
+class WaveEnded:
+    """A wave has come to its end: with a result, or with the reason why there is none."""
+
+    wave: Wave
+    result: WaveResult | None
+    failure: EngineFailure | None = None
+
+
+class WaveThread:
+    """One wave at a time. One thread for all of them, since Spark ties a job's properties to its thread."""
+
+    def __init__(self, engine: Engine, on_end: Callable[[WaveEnded], None], timeout_secs: float | None) -> None:
+        self._engine = engine
+        self._on_end = on_end
+        self._timeout_secs = timeout_secs
+        self._todo: queue.SimpleQueue[Wave | None] = queue.SimpleQueue()
+        self._begun = 0.0
+        self._cancelled = False
+        self.wave: Wave | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a wave is being processed."""
+        return self.wave is not None
+
+    def start(self, wave: Wave) -> None:
+        """Begin a wave; `on_end` is called from its thread."""
+        assert not self.busy
+        self.wave, self._begun, self._cancelled = wave, time.monotonic(), False
+        self._todo.put(wave)
+
+    def _work(self) -> None:
+        while (wave := self._todo.get()) is not None:
+            try:
+                ended = WaveEnded(wave, self._engine.process(wave))
+            except EngineFailure as error:
+                ended = WaveEnded(wave, None, error)
+            except BaseException as error:  # ours, not the user's: whatever it is, the topology must hear of it
+                ended = WaveEnded(wave, None, EngineFailure("".join(traceback.format_exception(error)), lasting=True))
+            self._on_end(ended)
+
+    def ended(self) -> None:
+        """Take note that the wave has come to its end."""
+        self.wave = None
+
+    def overdue(self) -> bool:
+        """Tell, once, that the wave has passed its deadline."""
+        deadline = self.deadline()
+        return deadline is not None and time.monotonic() >= deadline
+
+    def deadline(self) -> float | None:
+        """Return the monotonic time at which this wave needs a look, if any."""
+        if self.wave is None or self._timeout_secs is None or self._cancelled:
+            return None
+        return self._begun + self._timeout_secs
+
+    def cancel(self) -> None:
+        """Make the wave end soon; its result is of no use any more."""
+        if self.wave is not None and not self._cancelled:
+            self._cancelled = True
+            try:
+                self._engine.cancel()
+            except Exception:
+                log.warning("cancelling %s", self.wave.title, exc_info=True)
+
+    def close(self, wait_secs: float) -> None:
+        """Let the thread end, and the components clean up."""
+        self.cancel()
+        self._todo.put(None)
+        self._thread.join(wait_secs)

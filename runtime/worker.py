@@ -1,0 +1,81 @@
+"""What runs in Spark's Python workers: one slot of one stage. The only module whose code is named in a closure."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stormline import __version__
+from stormline.runtime.layout import Layout
+from stormline.runtime.stage_runner import SlotBlock, StageRunner
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import Wave
+from stormline.topology.errors import StormlineError
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+_ENVIRONMENTS: dict[str, TaskEnvironment] = {}
+
+
+class MixedVersions(StormlineError):
+    """Driver and executor run different versions of Stormline."""
+
+
+def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
+    """Return this worker's environment of a run; those of earlier runs of the same topology are closed."""
+    env = _ENVIRONMENTS.get(run)
+    if env is None:
+        plan, epoch, log_level = pickle.loads(payload.value)
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s executor: %(message)s")
+        logging.getLogger("stormline").setLevel(log_level)
+        for other in [key for key, old in _ENVIRONMENTS.items() if old.plan.topology_id == plan.topology_id]:
+            _ENVIRONMENTS.pop(other).close()
+        env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)
+    return env
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """One stage of one wave, for any of its slots. `path`: where the driver finds modules, on the same machine."""
+
+    version: str
+    run: str
+    payload: Broadcast[bytes]
+    wave: bytes
+    stage: int
+    slots_max: int
+    path: tuple[str, ...]
+
+    def __call__(self, slot: int, incoming: Iterator[Any]) -> Iterator[Any]:
+        """Run the slot on the blocks that came for it."""
+        if self.version != __version__:
+            raise MixedVersions(f"the driver runs stormline {self.version}, this executor {__version__}; install one of them")
+        sys.path += [entry for entry in self.path if entry not in sys.path]
+        env = environment(self.run, self.payload)
+        wave: Wave = pickle.loads(self.wave)
+        runner = StageRunner(env, Layout(env.plan, self.slots_max), wave, self.stage, slot)
+        return runner.run(incoming)
+
+
+@dataclass(frozen=True)
+class CloseTask:
+    """Lets the components of a run clean up in this worker."""
+
+    run: str
+
+    def __call__(self, slot: int, incoming: Iterator[Any]) -> Iterator[Any]:
+        """Close the environment, if this worker has one."""
+        env = _ENVIRONMENTS.pop(self.run, None)
+        if env is not None:
+            env.close()
+        return iter(())
+
+
+def flatten(slot: int, incoming: Iterator[list[SlotBlock]]) -> Iterator[SlotBlock]:
+    """Give the blocks that the driver sends to a slot one by one."""
+    return (block for blocks in incoming for block in blocks)
