@@ -45,10 +45,15 @@ def _to_value(batch: Batch) -> dict[str, Any]:
 
 def _from_value(txid: int, value: Any) -> Batch:
     try:
-        partitions = {p: PartitionBatch(metadata, rows, checksum, gave) for p, metadata, rows, checksum, gave in value["partitions"]}
+        partitions = {
+            p: PartitionBatch(metadata, rows, checksum, gave)
+            for p, metadata, rows, checksum, gave in value["partitions"]
+        }
         return Batch(value["metadata"], value["fixed"], value["rows"], partitions)
     except (TypeError, KeyError, ValueError) as error:
-        raise StateCorrupt(f"the stored batch of transaction {txid} is {value!r:.200}: {error}; nothing was changed") from error
+        raise StateCorrupt(
+            f"the stored batch of transaction {txid} is {value!r:.200}: {error}; nothing was changed"
+        ) from error
 
 
 class Batches:
@@ -67,7 +72,9 @@ class Batches:
         except KeyError:
             return 0
         if not (isinstance(value, dict) and isinstance(value.get("txid"), int) and value["txid"] > 0):
-            raise StateCorrupt(f"the committed transaction is stored as {value!r:.200}, expected a txid; nothing was changed")
+            raise StateCorrupt(
+                f"the committed transaction is stored as {value!r:.200}, expected a txid; nothing was changed"
+            )
         return int(value["txid"])
 
     def _check(self) -> None:

@@ -70,7 +70,13 @@ class BatchBoltTask:
     """A fresh bolt for one attempt. `deferred`: it finishes in the commit phase, not here."""
 
     def __init__(
-        self, bolt: IBatchBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure, deferred: bool
+        self,
+        bolt: IBatchBolt,
+        component: str,
+        task: int,
+        collector: TaskCollector,
+        on_failure: OnFailure,
+        deferred: bool,
     ) -> None:
         self.collector = collector
         self.bolt = bolt
@@ -91,9 +97,7 @@ class BatchBoltTask:
 
     def execute_one(self, tup: Tuple) -> bool:
         """Execute one tuple that came by plain call."""
-        return run_guarded(
-            lambda: self.bolt.execute(tup), self._component, self._task, "execute", self._on_failure
-        )
+        return run_guarded(lambda: self.bolt.execute(tup), self._component, self._task, "execute", self._on_failure)
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
@@ -140,7 +144,9 @@ def begin_batch(
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None
 
 
-def tuple_maker(env: TaskEnvironment, edge: Edge, source_task: int, attempt: TransactionAttempt) -> Callable[[list[Any]], Tuple]:
+def tuple_maker(
+    env: TaskEnvironment, edge: Edge, source_task: int, attempt: TransactionAttempt
+) -> Callable[[list[Any]], Tuple]:
     """Return what makes a Tuple of a row that came over `edge`; the row's first item stands for the attempt."""
     source = env.source(edge, source_task)
 

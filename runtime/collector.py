@@ -120,8 +120,6 @@ class TaskCollector:
         return f"{self._planned.component.kind.value} {self._planned.id!r}, task {self._task}"
 
 
-
-
 def logged(component: str, task: int, stream: str) -> Route:
     """Return a route that logs every tuple, for components with topology.debug."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from stormline.runtime.bolt_tasks import tuple_maker
@@ -151,7 +152,7 @@ class CommitRun:
             return None
         failures: list[Failure] = []
         for task in spout.tasks:
-            run_guarded(lambda t=task: self._commit_emitter(t), spout.id, task, "commit", failures.append)  # type: ignore[misc]
+            run_guarded(partial(self._commit_emitter, task), spout.id, task, "commit", failures.append)
             if failures:
                 return failures[0]
         return None

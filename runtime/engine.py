@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.blocks import FOR_DRIVER, stage_of
+from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.layout import Layout
 from stormline.runtime.stage_runner import SlotBlock, SlotReport, StageRunner
 from stormline.runtime.task_environment import TaskEnvironment

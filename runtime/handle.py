@@ -68,7 +68,8 @@ class TopologyHandle:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError(
-                        f"topology {self.name!r}: waited {timeout_secs} s for {what}; committed is {self.txid_committed}"
+                        f"topology {self.name!r}: waited {timeout_secs} s for {what}; "
+                        f"committed is {self.txid_committed}"
                     )
                 self._runner.changed.wait(left)
 

@@ -35,11 +35,15 @@ class Layout:
 
     def sources_of(self, stage: int) -> list[tuple[int, int]]:
         """Return every (stage, slot) that sends blocks to `stage`."""
-        return self._slots_of({self._stage_of(e.source) for e in self._exchanges() if self._stage_of(e.target) == stage})
+        return self._slots_of(
+            {self._stage_of(e.source) for e in self._exchanges() if self._stage_of(e.target) == stage}
+        )
 
     def targets_of(self, stage: int) -> list[tuple[int, int]]:
         """Return every (stage, slot) that `stage` sends blocks to."""
-        return self._slots_of({self._stage_of(e.target) for e in self._exchanges() if self._stage_of(e.source) == stage})
+        return self._slots_of(
+            {self._stage_of(e.target) for e in self._exchanges() if self._stage_of(e.source) == stage}
+        )
 
     def _exchanges(self) -> list[Edge]:
         return [edge for edge in self.plan.edges if edge.transfer is Transfer.EXCHANGE]

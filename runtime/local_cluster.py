@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.errors import AlreadyRunning
 from stormline.runtime.handle import TopologyHandle
-from stormline.runtime.progress import Progress, Snapshot
-from stormline.runtime.task_environment import TaskEnvironment, registry_of
-from stormline.runtime.topology_runner import TopologyRunner
+from stormline.runtime.progress import Snapshot
+from stormline.runtime.starting import start_topology
+from stormline.runtime.state_store import OnLost
+from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import (
@@ -27,7 +28,7 @@ from stormline.topology.config import (
     ZOOKEEPER_SESSION_TIMEOUT_MS,
     setting,
 )
-from stormline.topology.errors import InvalidConfig, StormlineError
+from stormline.topology.errors import InvalidConfig
 from stormline.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -86,9 +87,7 @@ class LocalCluster:
     def __enter__(self) -> LocalCluster:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.shutdown()
 
     def submit_topology(
@@ -115,43 +114,34 @@ class LocalCluster:
         registry = registry_of(plan)
         running = self._handles.get(topology.id)
         if running is not None and running.running:
-            raise AlreadyRunning(f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first")
+            raise AlreadyRunning(
+                f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first"
+            )
         sc = self._start_spark(name, plan.config)
         hosts = zookeeper_hosts(plan.config)
         embedded = hosts is None
         if hosts is None:
             hosts = self._start_zookeeper(sc)
-        runner_slot: list[TopologyRunner] = []
+        zookeeper = hosts
+        default_ms = EMBEDDED_SESSION_TIMEOUT_MS if embedded else setting({}, ZOOKEEPER_SESSION_TIMEOUT_MS)
 
-        def on_lost(error: StormlineError) -> None:
-            for runner in runner_slot:
-                runner.lost(error)
+        def open_store(on_lost: OnLost) -> ZooKeeperStateStore:
+            return ZooKeeperStateStore.open(
+                zookeeper,
+                setting(plan.config, ZOOKEEPER_ROOT),
+                topology.id,
+                registry,
+                plan.describe(),
+                allow_changed=allow_changed_topology,
+                on_lost=on_lost,
+                session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
+                connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+            )
 
-        session_timeout_ms = plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS)
-        if session_timeout_ms is None:
-            session_timeout_ms = EMBEDDED_SESSION_TIMEOUT_MS if embedded else setting({}, ZOOKEEPER_SESSION_TIMEOUT_MS)
-        store = ZooKeeperStateStore.open(
-            hosts,
-            setting(plan.config, ZOOKEEPER_ROOT),
-            topology.id,
-            registry,
-            plan.describe(),
-            allow_changed=allow_changed_topology,
-            on_lost=on_lost,
-            session_timeout_ms=session_timeout_ms,
-            connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
-        )
-        try:
-            from stormline.runtime.spark_engine import SparkEngine
+        from stormline.runtime.spark_engine import SparkEngine
 
-            env = TaskEnvironment(plan, store.epoch)
-            progress = Progress(topology.id, on_wave=on_wave)
-            runner = TopologyRunner(env, SparkEngine(sc, env, name), store, progress)
-        except BaseException:
-            store.close()
-            raise
-        runner_slot.append(runner)
-        handle = self._handles[topology.id] = TopologyHandle(name, runner, hosts)
+        handle = start_topology(name, plan, open_store, lambda env: SparkEngine(sc, env, name), on_wave, hosts)
+        self._handles[topology.id] = handle
         return handle
 
     def _start_spark(self, name: str, config: Mapping[str, Any]) -> SparkContext:

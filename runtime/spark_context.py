@@ -33,7 +33,9 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def start_spark(app: str, master: str | None, conf: Mapping[str, Any], verbose: bool = False) -> tuple[SparkContext, bool]:
+def start_spark(
+    app: str, master: str | None, conf: Mapping[str, Any], verbose: bool = False
+) -> tuple[SparkContext, bool]:
     """Return a SparkContext, and whether it was started here (then the caller stops it).
 
     Args:
@@ -46,7 +48,7 @@ def start_spark(app: str, master: str | None, conf: Mapping[str, Any], verbose: 
     """
     running = SparkContext._active_spark_context
     if running is not None:
-        check_safe(running.master, dict(running.getConf().getAll()))
+        check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -78,8 +80,8 @@ def check_safe(master: str, settings: Mapping[str, str]) -> None:
         got = settings.get(key)
         if got is None or got.lower() != needed:
             raise UnsafeSpark(
-                f"{key} is {got or 'not set'}, expected {needed}: replays belong to Stormline's coordinator, which knows "
-                f"what was committed; start Spark with --conf {key}={needed}"
+                f"{key} is {got or 'not set'}, expected {needed}: replays belong to Stormline's coordinator, which "
+                f"knows what was committed; start Spark with --conf {key}={needed}"
             )
 
 

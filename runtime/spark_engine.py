@@ -9,7 +9,7 @@ import uuid
 from typing import Any
 
 import cloudpickle
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
 
 from stormline import __version__
@@ -43,7 +43,7 @@ class SparkEngine:
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
-        self._path = tuple(sys.path) if is_local(sc.master) else ()
+        self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
@@ -62,19 +62,21 @@ class SparkEngine:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         return merge_reports(wave, self._layout, reports)
 
-    def _add_stage(self, rdd: RDD[Any] | None, stage: Stage, given: list[SlotBlock], wave: Wave, packed: bytes) -> RDD[Any]:
+    def _add_stage(
+        self, rdd: RDD[Any] | None, stage: Stage, given: list[SlotBlock], wave: Wave, packed: bytes
+    ) -> RDD[Any]:
         slots = self._layout.slots[stage.index]
         # Spark's UI names a stage after the call site at which its RDDs were made.
         title = f"{self._name}: {wave.title}: {', '.join(stage.components) or 'pass on'}"
         self._sc.setLocalProperty("callSite.short", title)
         if rdd is None:
-            rdd = self._sc.parallelize([[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots)
+            rdd = self._sc.parallelize(
+                [[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots
+            )
             rdd = rdd.flatMap(list)
         else:
             rdd = rdd.partitionBy(slots, _slot)
-        task = StageTask(
-            __version__, self._run, self._payload, packed, stage.index, self._slots_max, self._path
-        )
+        task = StageTask(__version__, self._run, self._payload, packed, stage.index, self._slots_max, self._path)
         rdd = rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
         rdd.setName(title)
         return rdd

@@ -73,22 +73,20 @@ class _Exchange:
 
     __slots__ = ("buffers", "choose", "edge", "index", "outbox", "task", "tasks")
 
-    def __init__(self, run: _AttemptRun, edge: Edge, task: int, choose: Any, tasks: Sequence[int], outbox: Outbox) -> None:
+    def __init__(
+        self, run: _AttemptRun, edge: Edge, task: int, choose: Any, tasks: Sequence[int], outbox: Outbox
+    ) -> None:
         self.index = run.index
         self.edge = edge
         self.task = task
-        self.tasks = tasks
+        self.tasks = frozenset(tasks)
         self.choose = choose
         self.outbox = outbox
         self.buffers: dict[int, list[Any]] = {}
 
     def __call__(self, direct: int | None, values: Sequence[Any]) -> None:
         row = [None, *values[1:]]
-        if direct is None:
-            targets = self.choose(values)
-        else:
-            targets = (direct,) if direct in self.tasks else ()
-        for target in targets:
+        for target in self.choose(values) if direct is None else self.tasks & {direct}:
             buffer = self.buffers.get(target)
             if buffer is None:
                 buffer = self.buffers[target] = []
@@ -156,7 +154,9 @@ class StageRunner:
                 yield from self._outbox.drain()
             if run.failed:
                 for later in self._runs[i + 1 :]:
-                    later.fail(Failure(spout.id, None, f"an earlier transaction, {run.attempt}, has failed", counts=False))
+                    later.fail(
+                        Failure(spout.id, None, f"an earlier transaction, {run.attempt}, has failed", counts=False)
+                    )
                 break
             if fed_only_by_spout:
                 self._finish(run)
@@ -268,11 +268,7 @@ class StageRunner:
         known = frozenset(self._tasks_here[edge.target])
 
         def route(direct: int | None, values: Sequence[Any]) -> None:
-            if direct is None:
-                targets = choose(values)
-            else:
-                targets = (direct,) if direct in known else ()
-            for target in targets:
+            for target in choose(values) if direct is None else known & {direct}:
                 receiver = self._task(run, target)
                 if isinstance(receiver, HeldTuples):
                     receiver.hold(edge.index, task, [[None, *values[1:]]])

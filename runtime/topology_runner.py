@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from stormline.runtime import coordinator
 from stormline.runtime.batches import Batch, Batches
 from stormline.runtime.committer import CommitEnded, Committer
-from stormline.runtime.coordinator import Action, Commit, Committed, Event, Failed, GiveUp, Initialized, Process, Processed
+from stormline.runtime.coordinator import (
+    Action,
+    Commit,
+    Committed,
+    Event,
+    Failed,
+    GiveUp,
+    Initialized,
+    Process,
+    Processed,
+)
 from stormline.runtime.engine import Engine
 from stormline.runtime.errors import EngineStopped
 from stormline.runtime.failures import fatal_error, too_many_attempts
@@ -24,7 +34,13 @@ from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveAttempt
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.config import ENABLE_MESSAGE_TIMEOUTS, MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS, setting
+from stormline.topology.config import (
+    ENABLE_MESSAGE_TIMEOUTS,
+    MAX_BATCH_ATTEMPTS,
+    MAX_SPOUT_PENDING,
+    MESSAGE_TIMEOUT_SECS,
+    setting,
+)
 from stormline.topology.errors import FailedException, StormlineError
 from stormline.topology.topology import ComponentKind
 
@@ -38,6 +54,8 @@ ENGINE_FAILURES_MAX = 8
 
 REPLAYS_AT_ONCE = 3
 """Failures of one batch after which its replays begin to wait, up to a second."""
+
+_NOT_NOW = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +268,12 @@ class TopologyRunner:
         ready = True
         while ready and len(begun) < room:
             txid = first + len(begun)
-            ready = self._ask(lambda t=txid: self._spout.is_ready(positions, t - 1 - known), default=False)  # type: ignore[misc]
+            ready = self._ask(self._spout.is_ready, positions, txid - 1 - known) is True
             if ready:
-                made: list[object] = []
-                ready = self._ask(lambda t=txid, p=prev: made.append(self._spout.initialize(t, p)) or True, default=False)  # type: ignore[misc,func-returns-value]
-                if made:
-                    prev = begun[txid] = made[0]
+                metadata = self._ask(self._spout.initialize, txid, prev)
+                ready = metadata is not _NOT_NOW
+                if ready:
+                    prev = begun[txid] = metadata
         if not ready:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
@@ -273,13 +291,13 @@ class TopologyRunner:
                 return self._batches.known[txid].positions, txid
         return {}, self._batches.committed
 
-    def _ask(self, question: Callable[[], bool], default: bool) -> bool:
-        """Ask the spout's coordinator; a FailedException means: ask again later."""
+    def _ask(self, question: Callable[..., object], *args: object) -> object:
+        """Ask the spout's coordinator; after a FailedException it is asked again later."""
         try:
-            return question()
+            return question(*args)
         except FailedException as error:
             log.warning("the coordinator of spout %r fails and is asked again: %s", self._env.plan.spout.id, error)
-            return default
+            return _NOT_NOW
         except Exception as error:
             raise self._spout_error(error) from error
 
@@ -400,7 +418,9 @@ class TopologyRunner:
     def _check_deadlines(self) -> None:
         overdue = self._committer.overdue()
         if overdue is not None:
-            self._fail(overdue, Failure("the commit phase", None, "it did not finish within topology.message.timeout.secs"))
+            self._fail(
+                overdue, Failure("the commit phase", None, "it did not finish within topology.message.timeout.secs")
+            )
         wave = self._waves.wave
         if wave is not None and self._waves.overdue():
             self._waves.cancel()

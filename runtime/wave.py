@@ -42,8 +42,9 @@ class WaveAttempt:
 class Wave:
     """Consecutive transactions, processed by one job.
 
-    `committed`: the last txid committed when the wave began. `positions`: metadata of every partition before the first of them. `as_tuples`: deferred bolts whose state
-    cannot travel, so that their tuples are sent to the commit phase instead.
+    `committed`: the last txid committed when the wave began. `positions`: metadata of every partition before the
+    first of them. `as_tuples`: deferred bolts whose state cannot travel, so that their tuples are sent to the
+    commit phase instead.
     """
 
     number: int
@@ -57,9 +58,7 @@ class Wave:
         """What a person reads in Spark's UI."""
         first, last = self.attempts[0].attempt, self.attempts[-1].attempt
         txids = (
-            f"txid {first.transaction_id}"
-            if first == last
-            else f"txids {first.transaction_id}–{last.transaction_id}"
+            f"txid {first.transaction_id}" if first == last else f"txids {first.transaction_id}–{last.transaction_id}"
         )
         return f"wave {self.number}, {txids}"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stormline import __version__
 from stormline.runtime.layout import Layout
-from stormline.runtime.stage_runner import SlotBlock, StageRunner
+from stormline.runtime.stage_runner import StageRunner
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave
 from stormline.topology.errors import StormlineError
@@ -51,10 +51,12 @@ class StageTask:
     slots_max: int
     path: tuple[str, ...]
 
-    def __call__(self, slot: int, incoming: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, slot: int, incoming: Iterable[Any]) -> Iterator[Any]:
         """Run the slot on the blocks that came for it."""
         if self.version != __version__:
-            raise MixedVersions(f"the driver runs stormline {self.version}, this executor {__version__}; install one of them")
+            raise MixedVersions(
+                f"the driver runs stormline {self.version}, this executor {__version__}; install one of them"
+            )
         sys.path += [entry for entry in self.path if entry not in sys.path]
         env = environment(self.run, self.payload)
         wave: Wave = pickle.loads(self.wave)
@@ -68,14 +70,9 @@ class CloseTask:
 
     run: str
 
-    def __call__(self, slot: int, incoming: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, slot: int, incoming: Iterable[Any]) -> Iterator[Any]:
         """Close the environment, if this worker has one."""
         env = _ENVIRONMENTS.pop(self.run, None)
         if env is not None:
             env.close()
         return iter(())
-
-
-def flatten(slot: int, incoming: Iterator[list[SlotBlock]]) -> Iterator[SlotBlock]:
-    """Give the blocks that the driver sends to a slot one by one."""
-    return (block for blocks in incoming for block in blocks)

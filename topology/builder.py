@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from stormline.topology.config import DEBUG, MAX_TASK_PARALLELISM, check_config
 from stormline.topology.contracts import (
@@ -131,7 +131,9 @@ class BoltDeclarer(ComponentDeclarer):
                 f"{key.stream!r} of {key.component!r}; keep one"
             )
         if grouping.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY) and not grouping.fields:
-            raise InvalidGrouping(f"{self._who}: the {grouping.kind.value} grouping on {key} names no field; give at least one")
+            raise InvalidGrouping(
+                f"{self._who}: the {grouping.kind.value} grouping on {key} names no field; give at least one"
+            )
         if grouping.kind is GroupingKind.CUSTOM and not isinstance(grouping.custom, CustomStreamGrouping):
             raise InvalidGrouping(
                 f"{self._who}: the custom grouping on {key} is {grouping.custom!r}, expected an object with "
@@ -147,7 +149,9 @@ class BoltDeclarer(ComponentDeclarer):
         """Spread tuples evenly over the tasks."""
         return self._simple(GroupingKind.SHUFFLE, source, stream)
 
-    def fields_grouping(self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM) -> BoltDeclarer:
+    def fields_grouping(
+        self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
+    ) -> BoltDeclarer:
         """Send tuples with the same values of `fields` to the same task, in every process and for ever.
 
         Storm's order of arguments (source, stream, fields) is understood too.
@@ -186,9 +190,9 @@ class BoltDeclarer(ComponentDeclarer):
         self, source: str, grouping: CustomStreamGrouping | str, stream: str | CustomStreamGrouping = DEFAULT_STREAM
     ) -> BoltDeclarer:
         """Let an object choose the tasks; see `CustomStreamGrouping`."""
-        if isinstance(grouping, str):
-            grouping, stream = stream, grouping  # type: ignore[assignment]
-        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=grouping), str(stream))  # type: ignore[arg-type]
+        chooser, stream_id = (stream, grouping) if isinstance(grouping, str) else (grouping, stream)
+        custom = cast(CustomStreamGrouping, chooser)
+        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=custom), str(stream_id))
 
 
 def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -255,7 +259,9 @@ class TransactionalTopologyBuilder:
                 f"here {self._spout._id!r}: build a second topology for it"
             )
         if isinstance(bolt, IBasicBolt) == isinstance(bolt, IBatchBolt):
-            raise InvalidComponent(f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt")
+            raise InvalidComponent(
+                f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt"
+            )
         if committer and isinstance(bolt, IBasicBolt):
             raise InvalidComponent(
                 f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "

@@ -28,7 +28,9 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
         DeclarationError: the graph or the configuration is wrong.
     """
     if not isinstance(topology, Topology):
-        raise InvalidComponent(f"compile_topology got a {type(topology).__name__}, expected what build_topology() returns")
+        raise InvalidComponent(
+            f"compile_topology got a {type(topology).__name__}, expected what build_topology() returns"
+        )
     config = dict(config or {})
     check_config(config, f"configuration of topology {topology.id!r}")
     check_graph(topology)
@@ -70,7 +72,7 @@ def _assign_tasks(topology: Topology, cap: int | None) -> dict[str, tuple[int, .
     return tasks
 
 
-def _deferred(topology: Topology, graph: nx.MultiDiGraph) -> set[str]:
+def _deferred(topology: Topology, graph: nx.MultiDiGraph[str]) -> set[str]:
     committers = {bolt.id for bolt in topology.bolts if bolt.committer}
     return committers.union(*(nx.descendants(graph, committer) for committer in committers))
 

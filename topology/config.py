@@ -41,15 +41,21 @@ def _ignored(kind: str, meaning: str) -> Key:
 
 
 KNOWN_KEYS: dict[str, Key] = {
-    MAX_SPOUT_PENDING: Key("count", 16, "Transactions that may be active at once, and so the most that one wave holds."),
-    MESSAGE_TIMEOUT_SECS: Key("seconds", 30, "Seconds an attempt may take for a phase before it fails and is replayed."),
+    MAX_SPOUT_PENDING: Key(
+        "count", 16, "Transactions that may be active at once, and so the most that one wave holds."
+    ),
+    MESSAGE_TIMEOUT_SECS: Key(
+        "seconds", 30, "Seconds an attempt may take for a phase before it fails and is replayed."
+    ),
     ENABLE_MESSAGE_TIMEOUTS: Key("flag", True, "Whether attempts time out at all."),
     MAX_BATCH_ATTEMPTS: Key(
         "count or none", None, "Failed attempts of one batch after which the topology stops; unlimited where not set."
     ),
     MAX_TASK_PARALLELISM: Key("count or none", None, "Upper bound of the tasks of any component."),
     DEBUG: Key("flag", False, "Log every tuple emitted."),
-    WORKERS: Key("count or none", None, "Spark tasks a stage is packed into; as many as Spark has cores where not set."),
+    WORKERS: Key(
+        "count or none", None, "Spark tasks a stage is packed into; as many as Spark has cores where not set."
+    ),
     KRYO_REGISTER: Key("registrations", (), "Classes that tuples and metadata may hold; see register_serialization."),
     ZOOKEEPER_ROOT: Key("path", "/transactional", "Znode below which all topologies keep their state."),
     ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts; storm.zookeeper.servers where not set."),

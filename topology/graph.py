@@ -17,9 +17,9 @@ from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind
 from stormline.topology.topology import Component, Topology
 
 
-def graph_of(topology: Topology) -> nx.MultiDiGraph:
+def graph_of(topology: Topology) -> nx.MultiDiGraph[str]:
     """Return the graph: a node a component, an edge a subscription (attributes `stream`, `grouping`)."""
-    graph = nx.MultiDiGraph()
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     graph.add_nodes_from(topology.components)
     for bolt in topology.bolts:
         for source, grouping in bolt.inputs.items():
@@ -45,7 +45,8 @@ def check_graph(topology: Topology) -> None:
     else:
         path = " → ".join([cycle[0][0], *(edge[1] for edge in cycle)])
         raise CyclicTopology(
-            f"topology {topology.id!r} has a cycle: {path}; a batch must come to an end, so remove one of these groupings"
+            f"topology {topology.id!r} has a cycle: {path}; a batch must come to an end, "
+            "so remove one of these groupings"
         )
     unreached = [bolt.id for bolt in topology.bolts if not nx.has_path(graph, topology.spout.id, bolt.id)]
     if unreached:

@@ -47,7 +47,7 @@ class _NamedTupleSerializer:
 
 
 class _DataclassSerializer:
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: Any) -> None:
         self._cls = cls
         self._names = [field.name for field in dataclasses.fields(cls)]
 
@@ -154,7 +154,7 @@ _BUILT_IN: dict[type, tuple[int, _Encoder, _Encoder]] = {
     dt.datetime: (
         5,
         lambda v: [v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, v.fold, _zone(v.tzinfo)],
-        lambda d: dt.datetime(*d[:7], tzinfo=_unzone(d[8]), fold=d[7]),
+        lambda d: dt.datetime(*d[:7]).replace(tzinfo=_unzone(d[8]), fold=d[7]),
     ),
     dt.date: (6, dt.date.toordinal, dt.date.fromordinal),
     dt.timedelta: (7, lambda v: [v.days, v.seconds, v.microseconds], lambda d: dt.timedelta(*d)),
@@ -164,7 +164,7 @@ _BUILT_IN: dict[type, tuple[int, _Encoder, _Encoder]] = {
     dt.time: (
         11,
         lambda v: [v.hour, v.minute, v.second, v.microsecond, v.fold, _zone(v.tzinfo)],
-        lambda d: dt.time(*d[:4], tzinfo=_unzone(d[5]), fold=d[4]),
+        lambda d: dt.time(*d[:4]).replace(tzinfo=_unzone(d[5]), fold=d[4]),
     ),
     complex: (12, lambda v: [v.real, v.imag], lambda d: complex(*d)),
     TransactionAttempt: (

@@ -42,7 +42,12 @@ class Tuple:
 
     @classmethod
     def of(
-        cls, values: Sequence[Any], fields: Sequence[str], component: str = "test", stream: str = "default", task: int = 1
+        cls,
+        values: Sequence[Any],
+        fields: Sequence[str],
+        component: str = "test",
+        stream: str = "default",
+        task: int = 1,
     ) -> Tuple:
         """Make a tuple by hand, as tests of bolts do."""
         return cls(list(values), TupleSource(component, stream, task, Fields(*fields)))
