@@ -50,7 +50,10 @@ def start_spark(
     if running is not None:
         check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
-    check_java()
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()  # under spark-submit: SparkConf() then holds what its user gave
+    else:
+        check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = SparkConf()
     settings.setAppName(app)

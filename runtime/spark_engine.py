@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
+from pyspark.traceback_utils import SCCallSiteSync
 
 from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
@@ -29,6 +30,23 @@ log = logging.getLogger("stormline")
 
 def _slot(key: int) -> int:
     return key
+
+
+class _StageName(SCCallSiteSync):
+    """Names the Spark stages made within, where PySpark would write "collect at …/spark_engine.py:60"."""
+
+    def __init__(self, sc: SparkContext, title: str) -> None:
+        self._context = sc
+        self._call_site = title
+
+    def __enter__(self) -> None:
+        # Also where another topology's thread is within one of its own: Spark keeps the name by thread.
+        self._context._jsc.setCallSite(self._call_site)
+        SCCallSiteSync._spark_stack_depth += 1
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        SCCallSiteSync._spark_stack_depth -= 1
+        self._context._jsc.setCallSite(None)
 
 
 class SparkEngine:
@@ -52,34 +70,35 @@ class SparkEngine:
         try:
             sc.setJobGroup(self._run, f"{self._name}: {wave.title}", interruptOnCancel=False)
             rdd: RDD[Any] | None = None
+            title = ""
             packed = pickle.dumps(wave, protocol=5)
             for stage in self._env.plan.stages:
                 if stage.placement is Placement.EXECUTORS:
-                    rdd = self._add_stage(rdd, stage, given, wave, packed)
+                    rdd = self._add_stage(rdd, title, stage, given, packed)
+                    title = f"{self._name}: {wave.title}: {', '.join(stage.components) or 'pass on'}"
+                    rdd.setName(title)
             if rdd is not None:
-                reports += [read_report(block) for _, block in rdd.collect()]
+                with _StageName(sc, title):
+                    reports += [read_report(block) for _, block in rdd.collect()]
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         return merge_reports(wave, self._layout, reports)
 
     def _add_stage(
-        self, rdd: RDD[Any] | None, stage: Stage, given: list[SlotBlock], wave: Wave, packed: bytes
+        self, rdd: RDD[Any] | None, title_before: str, stage: Stage, given: list[SlotBlock], packed: bytes
     ) -> RDD[Any]:
         slots = self._layout.slots[stage.index]
-        # Spark's UI names a stage after the call site at which its RDDs were made.
-        title = f"{self._name}: {wave.title}: {', '.join(stage.components) or 'pass on'}"
-        self._sc.setLocalProperty("callSite.short", title)
         if rdd is None:
             rdd = self._sc.parallelize(
                 [[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots
             )
             rdd = rdd.flatMap(list)
         else:
-            rdd = rdd.partitionBy(slots, _slot)
+            # Writing the shuffle is the end of the stage before.
+            with _StageName(self._sc, title_before):
+                rdd = rdd.partitionBy(slots, _slot)
         task = StageTask(__version__, self._run, self._payload, packed, stage.index, self._slots_max, self._path)
-        rdd = rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
-        rdd.setName(title)
-        return rdd
+        return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
 
     def _is_lasting(self, error: Exception) -> bool:
         if self._sc._jsc is None or self._sc._jsc.sc().isStopped():
