@@ -77,7 +77,7 @@ class ZooKeeperSession:
         """
         transaction = self._client.transaction()
         fill(transaction)
-        results: list[Any] = transaction.commit_async().get(max(0.001, deadline - time.monotonic()))
+        results: list[Any] = transaction.commit_async().get(timeout=max(0.001, deadline - time.monotonic()))
         return results
 
     def get_now(self, path: str, deadline: float, watch: Callable[[Any], None] | None = None) -> tuple[bytes, Any]:
@@ -88,37 +88,37 @@ class ZooKeeperSession:
             CONNECTION_ERRORS: no answer.
         """
         secs = max(0.001, deadline - time.monotonic())
-        self._client.sync_async(path).get(secs)
-        data, stat = self._client.get_async(path, watch).get(secs)
+        self._client.sync_async(path).get(timeout=secs)
+        data, stat = self._client.get_async(path, watch).get(timeout=secs)
         return data, stat
 
     def sync(self, path: str) -> None:
         """Let later reads see all that was applied before this call."""
-        self._repeat(lambda secs: self._client.sync_async(path).get(secs), path)
+        self._repeat(lambda secs: self._client.sync_async(path).get(timeout=secs), path)
 
     def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Any]]:
         """Return data and stat of each znode; raise `NoNodeError` where one does not exist."""
 
         def get(secs: float) -> list[tuple[bytes, Any]]:
             pending = [self._client.get_async(path) for path in paths]
-            return [result.get(secs) for result in pending]
+            return [result.get(timeout=secs) for result in pending]
 
         nodes: list[tuple[bytes, Any]] = self._repeat(get, paths[0] if paths else self._node)
         return nodes
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names of the znodes below one; raise `NoNodeError` where it does not exist."""
-        names: list[str] = self._repeat(lambda secs: self._client.get_children_async(path).get(secs), path)
+        names: list[str] = self._repeat(lambda secs: self._client.get_children_async(path).get(timeout=secs), path)
         return sorted(names)
 
     def ensure(self, path: str) -> None:
         """Create a znode and those above it, where they do not exist."""
         with contextlib.suppress(NodeExistsError):
-            if self._repeat(lambda secs: self._client.exists_async(path).get(secs), path) is None:
+            if self._repeat(lambda secs: self._client.exists_async(path).get(timeout=secs), path) is None:
                 above = path.rpartition("/")[0]
                 if above:
                     self.ensure(above)
-                self._repeat(lambda secs: self._client.create_async(path).get(secs), path)
+                self._repeat(lambda secs: self._client.create_async(path).get(timeout=secs), path)
 
     def denied(self, path: str) -> ZooKeeperDenied:
         """Return the error for a znode that access control keeps from us."""
