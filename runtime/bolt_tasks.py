@@ -11,11 +11,13 @@ from stormline.runtime.guard import run_guarded
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import Collector, Conf, IBasicBolt, IBatchBolt
 from stormline.topology.plan import Edge
 from stormline.topology.tuples import Tuple
 
 OnFailure = Callable[[Failure], None]
+Emitted = Sequence[tuple[str, int | None, Sequence[Any]]]
 
 
 class BoltTask(Protocol):
@@ -65,6 +67,10 @@ class BasicBoltTask:
         """Do nothing: a BasicBolt never learns of batches."""
         return True
 
+    def pack(self, emitted: Emitted) -> DeferredTask:
+        """Return what the commit phase needs, where the bolt stands downstream of a committer."""
+        return DeferredTask(emitted=emitted)
+
 
 class BatchBoltTask:
     """A fresh bolt for one attempt. `deferred`: it finishes in the commit phase, not here."""
@@ -105,9 +111,30 @@ class BatchBoltTask:
             return True
         return run_guarded(self.bolt.finish_batch, self._component, self._task, "finish_batch", self._on_failure)
 
-    def pack(self, emitted: Sequence[tuple[str, int | None, Sequence[Any]]]) -> DeferredTask:
+    def pack(self, emitted: Emitted) -> DeferredTask:
         """Return what the commit phase needs; raise `CannotTravel` where the state cannot be packed."""
         return DeferredTask(state=pack_state(self.bolt), emitted=emitted)
+
+
+class BasicBoltAtCommit(IBatchBolt):
+    """Gives a BasicBolt downstream of a committer its turn among the BatchBolts of a commit phase."""
+
+    def __init__(self, env: TaskEnvironment, component: str, task: int) -> None:
+        self._env = env
+        self._component = component
+        self._task = task
+
+    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
+        """Prepare the BasicBolt, the first time in this process."""
+        self._bolt = self._env.basic_bolt(self._component, self._task)
+        self._collector = collector
+
+    def execute(self, tup: Tuple) -> None:
+        """Execute one tuple."""
+        self._bolt.execute(tup, self._collector)
+
+    def finish_batch(self) -> None:
+        """Do nothing: a BasicBolt never learns of batches."""
 
 
 class HeldTuples:

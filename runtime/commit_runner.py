@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from stormline.runtime.bolt_tasks import tuple_maker
+from stormline.runtime.bolt_tasks import BasicBoltAtCommit, tuple_maker
 from stormline.runtime.collector import Output, Route, TaskCollector, logged
 from stormline.runtime.deferred_state import CannotTravel, unpack_state
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
-from stormline.topology.contracts import IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.plan import Edge, PlannedComponent
 
 Delivery = tuple[Edge, int, int, Sequence[Any]]  # edge, source task, target task, values
@@ -35,7 +35,8 @@ class _CommitTask:
         self.failure: Failure | None = None
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
-        self._bolt: IBatchBolt = env.fresh_bolt(planned.id)
+        basic = isinstance(planned.component.obj, IBasicBolt)
+        self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
 
     def _outputs(self) -> dict[str, Output]:
         outputs: dict[str, Output] = {}

@@ -324,10 +324,11 @@ class StageRunner:
         elif bolt_task is not None and bolt_task.finish():
             bolt_task.collector.close()
             if planned.deferred:
-                assert isinstance(bolt_task, BatchBoltTask)
                 self._pack_deferred(run, planned, task, bolt_task)
 
-    def _pack_deferred(self, run: _AttemptRun, planned: PlannedComponent, task: int, bolt_task: BatchBoltTask) -> None:
+    def _pack_deferred(
+        self, run: _AttemptRun, planned: PlannedComponent, task: int, bolt_task: BatchBoltTask | BasicBoltTask
+    ) -> None:
         try:
             run.result.deferred[task] = bolt_task.pack(run.held_emits.get(task, []))
         except CannotTravel as error:
