@@ -16,9 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgpack
-
 from stormline.topology.errors import CorruptData, UnregisteredClass
+from stormline.topology.packing import msgpack
 from stormline.topology.plan import Edge, Plan
 from stormline.topology.serialization import Registry
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Protocol
 
-import msgpack
-
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
     CorruptData,
@@ -23,6 +21,7 @@ from stormline.topology.errors import (
     SerializationError,
     UnregisteredClass,
 )
+from stormline.topology.packing import msgpack
 
 
 class Serializer(Protocol):
