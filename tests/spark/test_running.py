@@ -1,0 +1,20 @@
+"""The running contract on Spark, with an embedded ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stormline import LocalCluster
+from tests.running_contract import RunningContract
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(master="local[2]") as made:
+        yield made
+
+
+class TestOnSpark(RunningContract):
+    """Every stage in Spark's Python workers, in one cluster for all tests."""
