@@ -11,6 +11,10 @@ class ZooKeeperUnreachable(StormlineError, ConnectionError):
     """No ZooKeeper answered in time."""
 
 
+class NoZooKeeper(StormlineError, ValueError):
+    """A topology on a cluster has no place to keep its state in."""
+
+
 class ZooKeeperDenied(StormlineError, PermissionError):
     """ZooKeeper's access control forbids what the driver has to do."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from stormline.runtime.errors import AlreadyRunning
+from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.starting import start_topology
@@ -42,12 +43,12 @@ EMBEDDED_SESSION_TIMEOUT_MS = 10_000
 
 
 def zookeeper_hosts(config: Mapping[str, Any]) -> str | None:
-    """Return "host:port,…" from the configuration; None where it names no servers."""
+    """Return "host:port,…" from the configuration, whose servers may bring ports; None where it names none."""
     servers = setting(config, ZOOKEEPER_SERVERS) or setting(config, STORM_ZOOKEEPER_SERVERS)
     if not servers:
         return None
     port = setting(config, ZOOKEEPER_PORT) or setting(config, STORM_ZOOKEEPER_PORT) or 2181
-    return ",".join(f"{server}:{port}" for server in servers)
+    return ",".join(server if re.search(r"[^:]:\d+$", server) else f"{server}:{port}" for server in servers)
 
 
 class LocalCluster:
@@ -107,6 +108,7 @@ class LocalCluster:
         Raises:
             DeclarationError: the topology or its configuration is wrong.
             AlreadyRunning: a driver with this topology id lives.
+            NoZooKeeper: Spark runs on a cluster, and there are neither ZooKeeper servers nor a `state_dir`.
             TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`.
             StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
         """
@@ -155,7 +157,14 @@ class LocalCluster:
     def _start_zookeeper(self, sc: SparkContext) -> str:
         if self._zookeeper is None:
             from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
+            from stormline.runtime.spark_settings import is_local
 
+            if self._state_dir is None and not is_local(sc.master or ""):
+                raise NoZooKeeper(
+                    f"Spark runs on {sc.master}, and there is no ZooKeeper to keep the state in: name its servers "
+                    f"({ZOOKEEPER_SERVERS}; --zookeeper HOST:PORT on the command line), or give a state directory, "
+                    "in which the driver's own ZooKeeper keeps it on this machine only"
+                )
             if self._state_dir is None:
                 self._temporary = Path(tempfile.mkdtemp(prefix="stormline-"))
             directory = self._state_dir or self._temporary

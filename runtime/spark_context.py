@@ -11,26 +11,8 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
-from stormline.runtime.errors import UnsafeSpark
 from stormline.runtime.java import check_java
-
-# Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
-REQUIRED = {
-    "spark.speculation": "false",
-    "spark.task.maxFailures": "1",
-    "spark.stage.maxConsecutiveAttempts": "1",
-}
-PREFERRED = {
-    "spark.driver.maxResultSize": "0",
-    "spark.python.task.killTimeout": "500ms",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.scheduler.mode": "FIFO",
-}
-
-
-def is_local(master: str) -> bool:
-    """Tell whether Spark runs in the driver's own JVM, where no task is ever run twice."""
-    return master == "local" or master.startswith("local[")
+from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_safe, is_local
 
 
 def start_spark(
@@ -73,19 +55,6 @@ def start_spark(
         if not verbose:
             sc.setLogLevel("OFF")
     return sc, True
-
-
-def check_safe(master: str, settings: Mapping[str, str]) -> None:
-    """Raise `UnsafeSpark` where Spark could run a task of one job twice."""
-    if is_local(master):
-        return
-    for key, needed in REQUIRED.items():
-        got = settings.get(key)
-        if got is None or got.lower() != needed:
-            raise UnsafeSpark(
-                f"{key} is {got or 'not set'}, expected {needed}: replays belong to Stormline's coordinator, which "
-                f"knows what was committed; start Spark with --conf {key}={needed}"
-            )
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.engine import EngineFailure, run_driver_stage
 from stormline.runtime.layout import Layout
-from stormline.runtime.spark_context import is_local
+from stormline.runtime.spark_settings import is_local
 from stormline.runtime.stage_runner import SlotBlock
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult

@@ -1,0 +1,38 @@
+"""The Spark settings that the laws need, and what breaks them. Imports no pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stormline.runtime.errors import UnsafeSpark
+
+# Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
+REQUIRED = {
+    "spark.speculation": "false",
+    "spark.task.maxFailures": "1",
+    "spark.stage.maxConsecutiveAttempts": "1",
+}
+PREFERRED = {
+    "spark.driver.maxResultSize": "0",
+    "spark.python.task.killTimeout": "500ms",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FIFO",
+}
+
+
+def is_local(master: str) -> bool:
+    """Tell whether Spark runs in the driver's own JVM, where no task is ever run twice."""
+    return master == "local" or master.startswith("local[")
+
+
+def check_safe(master: str, settings: Mapping[str, str]) -> None:
+    """Raise `UnsafeSpark` where Spark could run a task of one job twice."""
+    if is_local(master):
+        return
+    for key, needed in REQUIRED.items():
+        got = settings.get(key)
+        if got is None or got.lower() != needed:
+            raise UnsafeSpark(
+                f"{key} is {got or 'not set'}, expected {needed}: replays belong to Stormline's coordinator, which "
+                f"knows what was committed; start Spark with --conf {key}={needed}"
+            )
