@@ -1,0 +1,45 @@
+"""Errors of the command line; each message names what was got, what was expected, and the remedy."""
+
+from __future__ import annotations
+
+import click
+
+from stormline.topology.errors import StormlineError
+
+
+class ModuleMissing(StormlineError, ModuleNotFoundError):
+    """There is no module of this name."""
+
+
+class AttributeMissing(StormlineError, AttributeError):
+    """The module has no attribute of this name."""
+
+
+class WrongTarget(StormlineError, TypeError):
+    """Something in the module is not of the kind that the command needs."""
+
+
+class TargetRaised(StormlineError):
+    """The user's module raised; the message begins with the user's traceback."""
+
+
+class NotDone(StormlineError, TimeoutError):
+    """A run was stopped by `--timeout` before it had done what it was to do."""
+
+
+class Ended(click.ClickException):
+    """Ends the command with exit code 1 and the error's own message, without a traceback of ours."""
+
+    exit_code = 1
+
+    def __init__(self, error: StormlineError) -> None:
+        super().__init__(str(error))
+
+    def show(self, file: object = None) -> None:
+        """Print the message to stderr; a user's traceback stays the first thing printed."""
+        click.echo(error_text(self.message), err=True)
+
+
+def error_text(message: str) -> str:
+    """Return what stderr shows of an error: `error: …`, but a user's traceback as it is."""
+    return message if message.startswith("Traceback ") else f"error: {message}"

@@ -1,0 +1,41 @@
+"""The command `stormline`: a group that registers one command a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stormline import __version__
+from stormline.cli.errors import Ended
+from stormline.cli.explain import explain_command
+from stormline.cli.run import run_command
+from stormline.cli.visualize import visualize_command
+from stormline.topology.errors import StormlineError
+
+
+class _StormlineGroup(click.Group):
+    """Turns each StormlineError into its message and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StormlineError as error:
+            raise Ended(error) from None
+
+
+@click.group(
+    cls=_StormlineGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: stormline run examples.global_count",
+)
+@click.version_option(__version__, prog_name="stormline")
+def main() -> None:
+    """Storm-style transactional topologies on Spark."""
+
+
+for _command in (run_command, explain_command, visualize_command):
+    main.add_command(_command)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Reporters: what a run prints of its progress. All their methods are called from the main thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+
+from stormline.cli.rates import Rates
+from stormline.runtime.progress import Snapshot
+
+LINE_SECS = 1.0
+"""Time between two lines of live progress where there is no terminal to redraw one on."""
+
+
+class Reporter:
+    """Prints notices and nothing else: progress is not wanted."""
+
+    def __init__(self) -> None:
+        # A descriptor of its own: while Spark starts, what goes to the process's standard error is held back.
+        self._file = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding or "utf-8", errors="replace")
+        self.console = Console(file=self._file, highlight=False, soft_wrap=True)
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Print nothing more. May be called again."""
+        self._file.close()
+
+    def notice(self, text: str) -> None:
+        """Print a line to standard error, whatever progress is shown."""
+        self.console.print(text, markup=False)
+
+    def starting(self, topology: str, state: str) -> None:
+        """Take note that a run begins, and where its state is."""
+
+    def wave(self, snapshot: Snapshot) -> None:
+        """Take note that a wave has ended."""
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a look at the running topology: several times a second."""
+
+    def tick(self) -> None:
+        """Take note that time passes, before the topology runs."""
+
+    def ended(self, snapshot: Snapshot) -> None:
+        """Take note that the run has ended, well or stopped."""
+
+
+class JsonReporter(Reporter):
+    """Prints a JSON object a wave on standard output, and one at the end."""
+
+    def wave(self, snapshot: Snapshot) -> None:
+        """Print the counts so far; the transactions of this wave are not committed yet."""
+        self._print("wave", snapshot)
+
+    def ended(self, snapshot: Snapshot) -> None:
+        """Print the final counts."""
+        self._print("end", snapshot)
+
+    def _print(self, event: str, snapshot: Snapshot) -> None:
+        click.echo(json.dumps({"event": event, **asdict(snapshot)}))
+
+
+class LineReporter(Reporter):
+    """Prints a line to standard error, at most once a second, and a summary: for logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rates = Rates()
+        self._next_secs = 0.0
+        self._shown = -1
+
+    def starting(self, topology: str, state: str) -> None:
+        """Say where the state is."""
+        self.notice(f"{topology}: {state}")
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Print a line if something was committed and the last line is old enough."""
+        rates = self._rates.look(snapshot)
+        if snapshot.elapsed_secs >= self._next_secs and snapshot.txid_committed != self._shown:
+            self._next_secs, self._shown = snapshot.elapsed_secs + LINE_SECS, snapshot.txid_committed
+            self.notice(progress_line(snapshot, *rates))
+
+    def ended(self, snapshot: Snapshot) -> None:
+        """Print the summary."""
+        self.notice(summary(snapshot))
+
+
+class LiveReporter(LineReporter):
+    """Redraws one line on the terminal, and leaves a summary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # What committers print on the same terminal goes above the line.
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            self._spinner,
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),
+            redirect_stderr=True,
+        )
+
+    def __enter__(self) -> Reporter:
+        self._live.start()
+        return self
+
+    def close(self) -> None:
+        """Remove the line."""
+        self._live.stop()
+        super().close()
+
+    def starting(self, topology: str, state: str) -> None:
+        """Say where the state is, and that Spark starts."""
+        super().starting(topology, state)
+        self._draw(f"{topology}  starting Spark")
+
+    def tick(self) -> None:
+        """Turn the spinner."""
+        self._live.refresh()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Redraw the line."""
+        self._draw(progress_line(snapshot, *self._rates.look(snapshot)))
+
+    def ended(self, snapshot: Snapshot) -> None:
+        """Replace the line by the summary."""
+        self._live.stop()
+        super().ended(snapshot)
+
+    def _draw(self, line: str) -> None:
+        self._spinner.update(text=line[: self.console.width - 3])
+        self._live.refresh()
+
+
+def progress_line(snapshot: Snapshot, transactions_per_sec: float, tuples_per_sec: float) -> str:
+    """Return one look at a run: rates over the last seconds, and the averages of the run."""
+    return " · ".join((
+        f"{snapshot.topology}  txid {snapshot.txid_committed:,} committed",
+        f"{transactions_per_sec:,.1f} transactions/s (avg {snapshot.transactions_per_sec:,.1f})",
+        f"{tuples_per_sec:,.0f} tuples/s (avg {snapshot.tuples_per_sec:,.0f})",
+        f"{snapshot.processing} in processing",
+        f"{snapshot.replays} replays",
+        f"{snapshot.elapsed_secs:.0f} s",
+    ))  # fmt: skip
+
+
+def summary(snapshot: Snapshot) -> str:
+    """Return what a run has done."""
+    return (
+        f"{snapshot.topology}: {snapshot.transactions:,} transactions, {snapshot.tuples:,} tuples in "
+        f"{snapshot.elapsed_secs:.1f} s: {snapshot.transactions_per_sec:,.1f} transactions/s, "
+        f"{snapshot.tuples_per_sec:,.0f} tuples/s, {snapshot.replays} replays; "
+        f"committed up to txid {snapshot.txid_committed:,}"
+    )
+
+
+def reporter_for(progress: str) -> Reporter:
+    """Return the reporter for `--progress`."""
+    terminal = sys.stderr.isatty()
+    if progress == "json":
+        return JsonReporter()
+    if progress == "live" or (progress == "auto" and terminal):
+        return LiveReporter() if terminal else LineReporter()
+    return Reporter()

@@ -1,0 +1,86 @@
+"""`stormline run`: runs a topology on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stormline.cli.conf import conf_option
+from stormline.cli.target import TARGET_HELP, load_target
+
+STATE_ROOT = Path(".stormline")
+
+
+@click.command("run", epilog=TARGET_HELP)
+@click.argument("target", metavar="MODULE[:ATTR]")
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current directory.",
+)
+@click.option("--fresh", is_flag=True, help="Begin at transaction 1, in a temporary directory removed at the end.")
+@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master.")
+@conf_option
+@click.option("--keep-running", is_flag=True, help="When the spout is drained, wait for more.")
+@click.option(
+    "--until",
+    type=click.IntRange(min=1),
+    metavar="TXID",
+    help="End once this transaction is committed; some later ones may be, too.",
+)
+@click.option(
+    "--timeout",
+    "timeout_secs",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECS",
+    help="Stop after this time: with exit code 1 if the run is not done by then; with 0 if it is to keep running.",
+)
+@click.option("--allow-changed-topology", is_flag=True, help="Go on with the state of a graph that was different.")
+@click.option(
+    "--progress",
+    type=click.Choice(["auto", "live", "json", "none"]),
+    default="auto",
+    show_default=True,
+    help="auto: live on a terminal, else none. json: an object a wave, and one at the end, on standard output.",
+)
+@click.option("--verbose", is_flag=True, help="Show what Spark prints, and Stormline's own log.")
+@click.pass_context
+def run_command(
+    context: click.Context,
+    /,
+    target: str,
+    state_dir: Path | None,
+    fresh: bool,
+    conf: dict[str, Any],
+    progress: str,
+    **options: Any,
+) -> None:
+    """Run a topology until its spout is drained.
+
+    Run again, it goes on where it stopped: the state is kept in ZooKeeper, your own or an embedded one. Of the
+    module it takes `config` too (a mapping, or a function that returns one), and `report` (a function whose text
+    is printed after a run that ended well).
+
+    SIGINT and SIGTERM stop it after the commit that runs, with exit code 130 or 143; a second one stops at once.
+
+    Example: stormline run examples.words --conf topology.max.spout.pending=64
+    """
+    # Only a run needs kazoo, and later Spark.
+    from stormline.cli.run_session import RunOptions
+    from stormline.cli.running import run_target
+    from stormline.runtime.local_cluster import zookeeper_hosts
+
+    if fresh and state_dir is not None:
+        raise click.UsageError("--fresh and --state-dir exclude each other")
+    loaded = load_target(target)
+    config = {**loaded.config, **conf}
+    hosts = zookeeper_hosts(config)
+    if hosts is not None and (fresh or state_dir is not None):
+        option = "--fresh" if fresh else "--state-dir"
+        raise click.UsageError(f"{option} is for the embedded ZooKeeper, but the configuration names {hosts}")
+    if state_dir is None and not fresh and hosts is None:
+        state_dir = STATE_ROOT / loaded.topology.id
+    context.exit(run_target(loaded, config, RunOptions(state_dir, **options), progress))

@@ -1,0 +1,105 @@
+"""run_target: all of `stormline run` but its options, for whatever starts a topology from a command line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from stormline.cli.errors import error_text
+from stormline.cli.leave import LeaveNow, leave, leave_if_hung
+from stormline.cli.reporter import Reporter, reporter_for
+from stormline.cli.run_session import RunOptions, RunSession
+from stormline.cli.stop_signals import StopSignals
+from stormline.cli.target import Target
+from stormline.runtime.local_cluster import zookeeper_hosts
+from stormline.topology.compiler import compile_topology
+from stormline.topology.config import ZOOKEEPER_ROOT, setting
+from stormline.topology.errors import StormlineError
+
+
+def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, progress: str = "auto") -> int:
+    """Run a topology, show its progress, and print its module's report after a good end; return the exit code.
+
+    Called by the main thread. Why a run failed is printed to standard error. The process ends here and now where
+    it could not end otherwise.
+
+    Raises:
+        StormlineError: the topology, its configuration or the module's report is wrong.
+    """
+    compile_topology(target.topology, config)  # what is declared wrongly shows before anything starts
+    exit_code = _run(target.topology.id, target, config, options, progress)
+    if exit_code == 0 and target.report is not None:
+        text = target.report()
+        if text is not None:
+            click.echo(text)
+    leave_if_hung(exit_code)
+    return exit_code
+
+
+def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: RunOptions, progress: str) -> int:
+    signals = StopSignals()
+    failed: StormlineError | None = None
+    with reporter_for(progress) as reporter, _log_to(reporter, options.verbose), signals:
+        reporter.starting(topology_id, _state(topology_id, config, options))
+        try:
+            final = RunSession(target.topology, config, options, reporter, signals).run()
+        except LeaveNow as now:
+            reporter.close()
+            click.echo(str(now), err=True)
+            leave(now.exit_code)
+        except StormlineError as error:
+            failed = error
+        else:
+            reporter.ended(final)
+            if signals.received is not None:
+                kept = options.state_dir is not None or zookeeper_hosts(config) is not None
+                go_on = "; run again to go on" if kept else ""
+                reporter.notice(f"stopped at transaction {final.txid_committed}{go_on}")
+    if failed is not None:
+        click.echo(error_text(str(failed)), err=True)
+    # A failure on the way out may come of the signal itself, where Spark has got it too.
+    return signals.exit_code if signals.received is not None else int(failed is not None)
+
+
+def _state(topology_id: str, config: Mapping[str, Any], options: RunOptions) -> str:
+    hosts = zookeeper_hosts(config)
+    if hosts is not None:
+        return f"state in ZooKeeper at {hosts}, below {setting(config, ZOOKEEPER_ROOT)}/{topology_id}"
+    return f"state in {options.state_dir or 'a temporary directory'}"
+
+
+class _NoticeHandler(logging.Handler):
+    """Shows log records as notices, so that they do not tear the live line."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        super().__init__()
+        self._reporter = reporter
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the record."""
+        try:
+            self._reporter.notice(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+
+@contextmanager
+def _log_to(reporter: Reporter, verbose: bool) -> Iterator[None]:
+    """Show what Stormline logs from warnings on, or all; as the user's own logging says where that is set up."""
+    log = logging.getLogger("stormline")
+    if verbose and log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
+    if logging.getLogger().handlers or log.handlers:
+        yield
+        return
+    handler = _NoticeHandler(reporter)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)

@@ -1,0 +1,1 @@
+"""Small topologies that tests run by name."""

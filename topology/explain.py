@@ -1,0 +1,127 @@
+"""explain: a compiled plan as text that a person can read, and a test can compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import networkx as nx
+
+from stormline.topology.config import MAX_SPOUT_PENDING, setting
+from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.graph import graph_of
+from stormline.topology.grouping import GlobalStreamId, GroupingKind
+from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Transfer
+from stormline.topology.topology import ComponentKind
+
+Row = tuple[str, ...]
+
+
+def explain(plan: Plan) -> str:
+    """Return what runs where and how tuples move, as plain text; the same plan always gives the same text."""
+    pending = setting(plan.config, MAX_SPOUT_PENDING)
+    lines = [f"topology {plan.topology_id}", ""]
+    lines += [f"Processing phase: up to {pending} transactions at once"]
+    for stage in plan.stages:
+        where = "in the driver process" if stage.placement is Placement.DRIVER else "on the executors"
+        lines += [f"  stage {stage.index}, {where}", *_table(_rows(plan, stage.components), 4)]
+    lines += ["", "Commit phase: one transaction at a time, in txid order, in the driver process"]
+    if commits_its_emitters(plan):
+        lines += ["  before all bolts", *_table([(*_names(plan.spout), "commits")], 4)]
+    for turn, names in enumerate(plan.commit_stages):
+        lines += [f"  turn {turn}", *_table(_commit_rows(plan, names), 4)]
+    if not (plan.commit_stages or commits_its_emitters(plan)):
+        lines.append("  no bolt takes part: a transaction is committed once it is processed")
+    lines += ["", "Streams", *_table(list(_streams(plan)), 2)]
+    lines += ["", "Tuples", *_table([_edge_row(edge) for edge in plan.edges], 2)]
+    deferred = list(_deferred_rows(plan))
+    if deferred:
+        lines += ["", "Deferred to the commit phase", *_table(deferred, 2)]
+    return "\n".join(lines) + "\n"
+
+
+def commits_its_emitters(plan: Plan) -> bool:
+    """Tell whether the spout's emitters take part in the commit phase."""
+    return isinstance(plan.spout.component.obj, ICommitterTransactionalSpout)
+
+
+def kind_of(planned: PlannedComponent) -> str:
+    """Return what a component is, in words."""
+    component = planned.component
+    commits = component.committer or isinstance(component.obj, ICommitterTransactionalSpout)
+    return f"{component.kind.value}, committer" if commits else component.kind.value
+
+
+def tasks_of(planned: PlannedComponent) -> str:
+    """Return how many tasks a component has, in words."""
+    return "1 task" if len(planned.tasks) == 1 else f"{len(planned.tasks)} tasks"
+
+
+def grouping_of(edge: Edge) -> str:
+    """Return the grouping of an edge, in words; a custom one by its class."""
+    grouping = edge.grouping
+    if grouping.kind is GroupingKind.CUSTOM:
+        return f"{grouping} ({type(grouping.custom).__name__})"
+    return str(grouping)
+
+
+def _table(rows: list[Row], indent: int) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
+    return [
+        (" " * indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
+
+
+def _names(planned: PlannedComponent) -> Row:
+    first, last = planned.tasks[0], planned.tasks[-1]
+    ids = f"({first})" if first == last else f"({first} to {last})"
+    return planned.id, kind_of(planned), f"{tasks_of(planned)} {ids}"
+
+
+def _rows(plan: Plan, names: tuple[str, ...]) -> list[Row]:
+    def does(planned: PlannedComponent) -> str:
+        if planned is plan.spout:
+            return "emits"
+        return "executes" if planned.deferred or _is_basic(planned) else "executes and finishes"
+
+    return [(*_names(planned), does(planned)) for planned in (plan.components[name] for name in names)]
+
+
+def _commit_rows(plan: Plan, names: tuple[str, ...]) -> list[Row]:
+    rows = []
+    for name in names:
+        planned = plan.components[name]
+        does = ["finishes"] if not _is_basic(planned) else []
+        if any(edge.transfer is Transfer.COMMIT for edge in plan.in_edges(name)):
+            does.insert(0, "executes" if planned.stage is None else "executes the rest")
+        rows.append((*_names(planned), " and ".join(does)))
+    return rows
+
+
+def _is_basic(planned: PlannedComponent) -> bool:
+    return planned.component.kind is ComponentKind.BASIC_BOLT
+
+
+def _streams(plan: Plan) -> Iterator[Row]:
+    for name, planned in plan.components.items():
+        for stream, declared in planned.component.streams.items():
+            direct = "  direct" if declared.direct else ""
+            yield str(GlobalStreamId(name, stream)), f"[{', '.join(declared.fields)}]{direct}"
+
+
+def _edge_row(edge: Edge) -> Row:
+    source = GlobalStreamId(edge.source, edge.stream)
+    return f"{source} → {edge.target}", grouping_of(edge), edge.transfer.value
+
+
+def _deferred_rows(plan: Plan) -> Iterator[Row]:
+    graph = graph_of(plan.topology)
+    committers = [name for name, planned in plan.components.items() if planned.component.committer]
+    for turn in plan.commit_stages:
+        for name in turn:
+            if name in committers:
+                yield name, "is a committer"
+            else:
+                sources = (source for source in committers if nx.has_path(graph, source, name))
+                path = min((nx.shortest_path(graph, source, name) for source in sources), key=len)
+                yield name, f"gets what committer {path[0]} emits ({' → '.join(path)})"
