@@ -52,8 +52,14 @@ IDLE_SECS = 0.02
 ENGINE_FAILURES_MAX = 8
 """Waves in a row that may come to nothing before the topology stops."""
 
+ENGINE_WAIT_SECS = 0.1
+"""Time before the next wave after one that came to nothing, doubled for each in a row up to 5 s."""
+
 REPLAYS_AT_ONCE = 3
 """Failures of one batch after which its replays begin to wait, up to a second."""
+
+PROOF_SECS = 0.5
+"""Age from which the last confirmed write no longer shows that this driver owns the topology."""
 
 _NOT_NOW = object()
 
@@ -100,6 +106,7 @@ class TopologyRunner:
         self._not_before = 0.0
         self._ask_spout_at = 0.0
         self._poisoned = False
+        self._proved = 0.0
         self._stop_asked = threading.Event()
         self.progress = progress
         self.ended = threading.Event()
@@ -341,6 +348,7 @@ class TopologyRunner:
         fixed = {r.attempt.transaction_id: self._fixed(r) for r in good if not begun[r.attempt].frozen}
         fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
         if fixed:
+            self._unfix_after(good[-1].attempt.transaction_id)
             self._batches.fix(fixed)
         if bad < len(current):
             failed = current[bad]
@@ -352,6 +360,15 @@ class TopologyRunner:
                 self._accept(failed)
         for result in good:
             self._accept(result)
+
+    def _unfix_after(self, txid: int) -> None:
+        """Forget what opaque batches after `txid` were: they begin where earlier ones ended that may differ now."""
+        if self._kind is ComponentKind.OPAQUE_SPOUT:
+            known = self._batches.known
+            after = max(txid, self._commit_begun)
+            stale = {later: Batch(known[later].metadata) for later in known if later > after and known[later].fixed}
+            if stale:
+                self._batches.fix(stale)
 
     def _accept(self, result: AttemptResult) -> None:
         if coordinator.is_current(self._state, result.attempt):
@@ -374,7 +391,7 @@ class TopologyRunner:
                 f"{self._engine_failures} time(s) in a row: {ended.failure}; nothing durable is lost"
             ) from ended.failure
         self._wave_max = max(1, len(ended.wave.attempts) // 2)
-        self._not_before = time.monotonic() + min(5.0, 0.1 * 2**self._engine_failures)
+        self._not_before = time.monotonic() + min(5.0, ENGINE_WAIT_SECS * 2**self._engine_failures)
         spout = self._env.plan.spout.id
         self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
 
@@ -390,11 +407,19 @@ class TopologyRunner:
                 raise fatal_error(self._env.plan.topology_id, attempt, result.failure)
             if not self._store.connected():
                 return
+            self._prove_ownership()
             assert self._batches.known[attempt.transaction_id].fixed
             assert attempt.transaction_id == self._batches.committed + 1
             self._to_commit = None
             self._commit_begun = attempt.transaction_id
             self._committer.start(result)
+
+    def _prove_ownership(self) -> None:
+        """Ask ZooKeeper, unless it has confirmed a write lately: a driver that slept must not begin a commit."""
+        now = time.monotonic()
+        if now - self._proved > PROOF_SECS:
+            self._store.write([])
+            self._proved = now
 
     def _commit_ended(self, ended: CommitEnded) -> None:
         self._committer.ended(ended.attempt)
@@ -404,7 +429,9 @@ class TopologyRunner:
             self._as_tuples.add(ended.cannot_travel[0])
         if ended.failure is None:
             result = self._results.pop(ended.attempt.transaction_id)
+            begun = time.monotonic()
             self._batches.commit(ended.attempt)
+            self._proved = begun
             self._step(Committed(ended.attempt))
             self.progress.committed(ended.attempt.transaction_id, result.rows)
             self._notify()

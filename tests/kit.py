@@ -56,17 +56,19 @@ EVENTS: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 
 @dataclass(frozen=True)
 class Fault:
-    """Raise `error` in `where` of transaction `txid` as long as the attempt id is at most `attempts`."""
+    """Raise `error` in `where` of transaction `txid`, for attempt ids after `spared` up to `attempts`."""
 
     where: str
     txid: int = 2
     attempts: int = 1
     error: str = "failed"
     sleep_secs: float = 0.0
+    spared: int = 0
 
     def strike(self, where: str, attempt: TransactionAttempt) -> None:
         """Do it if it is time."""
-        if where == self.where and attempt.transaction_id == self.txid and attempt.attempt_id <= self.attempts:
+        due = self.spared < attempt.attempt_id <= self.attempts
+        if where == self.where and attempt.transaction_id == self.txid and due:
             time.sleep(self.sleep_secs)
             if self.error == "failed":
                 raise FailedException(f"on order in {where}")
@@ -312,9 +314,10 @@ class ChangingOpaqueEmitter:
         start = 0 if last is None else last
         if self.spout.gone:
             return None
-        for row in self.spout.available[start:]:
+        taken = self.spout.available[start:][: self.spout.take]
+        for row in taken:
             collector.emit([attempt, row])
-        return len(self.spout.available)
+        return start + len(taken)
 
     def close(self) -> None: ...
 
@@ -327,7 +330,8 @@ class ChangingOpaqueSpout(IOpaquePartitionedTransactionalSpout):
     def __init__(self) -> None:
         self.available: list[Any] = []
         self.gone = False
-        self.ready = True
+        self.take = 1000
+        self.batches_ahead_max = 0
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("tx", "value"))
@@ -338,7 +342,8 @@ class ChangingOpaqueSpout(IOpaquePartitionedTransactionalSpout):
         class Coordinator:
             def is_ready_after(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
                 last = positions.get(0) or 0
-                return spout.ready and batches_ahead == 0 and last < len(spout.available)
+                ahead = last + batches_ahead * spout.take if batches_ahead else last
+                return batches_ahead <= spout.batches_ahead_max and ahead < len(spout.available)
 
             def close(self) -> None: ...
 

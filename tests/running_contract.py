@@ -13,6 +13,7 @@ from stormline import Config, FailedException, Fields, StormlineError, Transacti
 from stormline.runtime.errors import AlreadyRunning, TooManyAttempts, TopologyChanged, TopologyFailed, TopologyStopped
 from tests.kit import (
     LEDGERS,
+    NO_FAULT,
     Basic,
     Batch,
     ChangingOpaqueSpout,
@@ -144,7 +145,7 @@ class RunningContract:
             cluster, name, lambda b: b.set_bolt("x", Batch()).shuffle_grouping("spout"), Fault(where, attempts=3)
         )
 
-    def check_replay(self, cluster: Any, name: str, bolt: Any, fault: Fault = Fault("nowhere")) -> None:
+    def check_replay(self, cluster: Any, name: str, bolt: Any, fault: Fault = NO_FAULT) -> None:
         topology = line(
             name,
             numbers(40),
@@ -242,7 +243,7 @@ class RunningContract:
         assert handle.error is caught.value
         assert isinstance(caught.value.__cause__, ZeroDivisionError if error == "bug" else SystemExit)
         assert handle.txid_committed == 2, "those before it are committed"
-        again = self.drain(cluster, topology(Fault("nowhere")))
+        again = self.drain(cluster, topology(NO_FAULT))
         assert sorted(self.finish(again).all()) == list(range(40))
 
     def test_an_exception_in_a_commit_stops_and_the_next_run_goes_on(self, cluster: Any, name: str) -> None:
@@ -255,7 +256,7 @@ class RunningContract:
         with pytest.raises(TopologyFailed, match=r"in finish_batch of 'store'"):
             handle.await_drained(60)
         assert handle.txid_committed == 2
-        assert sorted(self.finish(self.drain(cluster, topology(Fault("nowhere")))).all()) == list(range(40))
+        assert sorted(self.finish(self.drain(cluster, topology(NO_FAULT))).all()) == list(range(40))
 
     def test_an_exception_in_a_coordinator_stops(self, cluster: Any, name: str) -> None:
         spout = PlainSpout(Ranges(name, 4, fault=Fault("initialize", txid=2, error="bug")))
@@ -318,13 +319,13 @@ class RunningContract:
     # -------------------------------------------------------------------------------- timeouts
 
     def test_an_attempt_that_is_not_processed_in_time_is_replayed(self, cluster: Any, name: str) -> None:
-        self.check_timeout(cluster, name, Fault("prepare", error="", sleep_secs=4.0), Fault("nowhere"), 2.0)
+        self.check_timeout(cluster, name, Fault("prepare", error="", sleep_secs=4.0), NO_FAULT, 2.0)
 
     def test_a_commit_that_does_not_finish_in_time_is_replayed(self, cluster: Any, name: str) -> None:
-        self.check_timeout(cluster, name, Fault("nowhere"), Fault("before", error="", sleep_secs=3.0), 2.0)
+        self.check_timeout(cluster, name, NO_FAULT, Fault("before", error="", sleep_secs=3.0), 2.0)
 
     def test_a_commit_that_hangs_is_abandoned(self, cluster: Any, name: str, caplog: Any) -> None:
-        self.check_timeout(cluster, name, Fault("nowhere"), Fault("before", error="", sleep_secs=20.0), 1.5)
+        self.check_timeout(cluster, name, NO_FAULT, Fault("before", error="", sleep_secs=20.0), 1.5)
         assert "hangs and is abandoned" in caplog.text
 
     def check_timeout(self, cluster: Any, name: str, processing: Fault, commit: Fault, timeout_secs: float) -> None:

@@ -1,0 +1,169 @@
+"""The runner against a store and an engine that fail on order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stormline import TransactionalTopologyBuilder, compile_topology
+from stormline.runtime.engine import EngineFailure, InProcessEngine
+from stormline.runtime.errors import EngineStopped, Fenced, SessionLost
+from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.starting import start_topology
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import Wave, WaveResult
+from tests.kit import LEDGERS, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
+
+
+@pytest.fixture(autouse=True)
+def fresh_ledgers() -> Iterator[None]:
+    yield
+    LEDGERS.clear()
+
+
+class FaultyEngine(InProcessEngine):
+    """Fails the first waves as it is told."""
+
+    def __init__(self, env: TaskEnvironment, failures: list[EngineFailure | Exception]) -> None:
+        super().__init__(env)
+        self.failures = failures
+        self.sizes: list[int] = []
+
+    def process(self, wave: Wave) -> WaveResult:
+        self.sizes.append(len(wave.attempts))
+        if self.failures:
+            raise self.failures.pop(0)
+        return super().process(wave)
+
+
+def simple(topology_id: str = "t") -> Any:
+    return line(topology_id, numbers(40), 5, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
+
+
+def start(failures: list[EngineFailure | Exception]) -> tuple[TopologyHandle, FaultyEngine]:
+    server = MemoryStateServer()
+    plan = compile_topology(simple(), {"topology.max.spout.pending": 4, "topology.max.batch.attempts": 2})
+    engines: list[FaultyEngine] = []
+
+    def make(env: TaskEnvironment) -> FaultyEngine:
+        engines.append(FaultyEngine(env, failures))
+        return engines[0]
+
+    handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), make)
+    return handle, engines[0]
+
+
+def test_a_wave_that_comes_to_nothing_is_replayed_in_smaller_waves_and_is_not_held_against_its_batches() -> None:
+    handle, engine = start([EngineFailure("executor lost"), EngineFailure("executor lost")])
+    handle.await_drained(30)
+    assert sorted(LEDGERS["t"].all()) == list(range(40))
+    assert engine.sizes[:3] == [4, 2, 1]
+    assert max(engine.sizes) <= 4
+    handle.kill()
+
+
+@pytest.mark.parametrize(
+    ("failures", "message"),
+    [
+        ([EngineFailure("no module 'x' on the executors", lasting=True)], r"1 time\(s\) in a row: no module 'x'"),
+        ([EngineFailure("executor lost")] * 9, r"8 time\(s\) in a row: executor lost"),
+        ([RuntimeError("a bug of ours")], r"RuntimeError: a bug of ours"),
+    ],
+)
+def test_an_engine_that_cannot_go_on_stops_the_topology(
+    failures: list[EngineFailure | Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stormline.runtime.topology_runner.ENGINE_WAIT_SECS", 0.001)
+    handle, _ = start(failures)
+    with pytest.raises(EngineStopped, match=message):
+        handle.await_drained(30)
+
+
+def test_while_the_connection_is_suspended_no_commit_begins() -> None:
+    server = MemoryStateServer()
+    rows: dict[int, list[Any]] = {0: []}
+    topology = line("t", rows, 1, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", {}, topology)
+        server.suspend("t")
+        rows[0] += [1, 2]
+        time.sleep(0.3)
+        assert LEDGERS["t"].finished == []
+        server.suspend("t", False)
+        handle.await_drained(30)
+        assert sorted(LEDGERS["t"].all()) == [1, 2]
+
+
+def test_a_lost_session_stops_the_topology_and_another_driver_goes_on() -> None:
+    server = MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", {}, simple())
+        handle.await_drained(30)
+        server.expire("t")
+        eventually(lambda: not handle.running)
+        assert isinstance(handle.error, SessionLost)
+        with pytest.raises(SessionLost, match=r"session of topology 't' has expired"):
+            handle.await_committed(99, 1)
+        again = cluster.submit_topology("t", {}, simple())
+        again.await_drained(30)
+
+
+def test_a_driver_that_was_taken_over_unawares_begins_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = MemoryStateServer()
+    rows: dict[int, list[Any]] = {0: [1]}
+    topology = line("t", rows, 1, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
+    monkeypatch.setattr("stormline.runtime.topology_runner.PROOF_SECS", 0.0)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", {}, topology)
+        handle.await_drained(30)
+        finished = len(LEDGERS["t"].finished)
+        server.vanish("t")
+        MemoryStateStore.open(server, "t", description=compile_topology(topology).describe()).close()
+        rows[0].append(2)
+        eventually(lambda: not handle.running)
+        assert isinstance(handle.error, Fenced)
+        assert len(LEDGERS["t"].finished) == finished
+
+
+def test_a_stale_batch_of_an_opaque_spout_is_not_taken_for_one_whose_commit_began() -> None:
+    """Batches 2 to 4 are fixed; 2 fails at its commit, 3 comes back greater, 4 fails before it is fixed again."""
+    server = MemoryStateServer()
+    spout = ChangingOpaqueSpout()
+    spout.available, spout.take, spout.batches_ahead_max = list(range(20)), 2, 9
+    config = {"topology.max.spout.pending": 4}
+
+    def topology(bolt_fault: Fault) -> Any:
+        builder = TransactionalTopologyBuilder("t", "spout", spout)
+        builder.set_bolt("x", Batch(bolt_fault)).shuffle_grouping("spout")
+        builder.set_bolt("store", Widening("t", Fault("after", txid=2))).shuffle_grouping("x")
+        return builder.build_topology()
+
+    class Widening(Store):
+        def finish_batch(self) -> None:
+            if self.attempt.transaction_id == 2:
+                spout.take = 3
+            super().finish_batch()
+
+    with InProcessCluster(server) as cluster:
+        first = cluster.submit_topology("t", config, topology(Fault("finish_batch", txid=4, attempts=99, spared=1)))
+        eventually(lambda: first.txid_committed == 3 and first.snapshot().replays > 4)
+        first.kill()
+        second = cluster.submit_topology("t", config, topology(Fault("nowhere")))
+        second.await_drained(20)
+        assert LEDGERS["t"].all() == list(range(20))
+
+
+def test_progress_is_told_once_a_wave() -> None:
+    seen: list[Any] = []
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", {"topology.max.spout.pending": 2}, simple(), on_wave=seen.append)
+        handle.await_drained(30)
+    assert [snapshot.waves for snapshot in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1].topology == "t"
+    assert handle.snapshot().txid_committed == 4
+    assert handle.snapshot().tuples_per_sec > 0
