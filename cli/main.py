@@ -14,6 +14,10 @@ from stormline.cli.visualize import visualize_command
 from stormline.topology.errors import StormlineError
 
 
+EXIT_CODE_INTERRUPTED = 130
+"""As a shell reports it; a run that has begun has its own handlers."""
+
+
 class _StormlineGroup(click.Group):
     """Turns each StormlineError into its message and exit code 1."""
 
@@ -22,6 +26,8 @@ class _StormlineGroup(click.Group):
             return super().invoke(ctx)
         except StormlineError as error:
             raise Ended(error) from None
+        except KeyboardInterrupt:
+            ctx.exit(EXIT_CODE_INTERRUPTED)
 
 
 @click.group(

@@ -111,7 +111,7 @@ class LiveReporter(LineReporter):
             auto_refresh=False,
             transient=True,
             redirect_stdout=sys.stdout.isatty(),
-            redirect_stderr=True,
+            redirect_stderr=False,  # what Python warns of while Spark starts is held back with the rest
         )
 
     def __enter__(self) -> Reporter:

@@ -42,6 +42,7 @@ class RunSession:
     """Runs a topology once. The main thread watches, a second one starts and ends Spark, a third is the topology's.
 
     A signal or the deadline stops the topology after the commit that runs; before Spark is up, at once.
+    `final` holds the last counts once a topology that had started has stopped, well or not.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class RunSession:
         self._announced = False
         self._timed_out = False
         self._handle: TopologyHandle | None = None
-        self._final: Snapshot | None = None
+        self.final: Snapshot | None = None
         self._error: BaseException | None = None
 
     def run(self) -> Snapshot:
@@ -86,13 +87,13 @@ class RunSession:
         self._show_waves()
         if self._error is not None:
             raise self._error
-        assert self._final is not None
+        assert self.final is not None
         if self._timed_out and not self._options.keep_running:
             raise NotDone(
                 f"topology {self._topology.id!r} was not done within the {timeout_secs:g} s of --timeout: stopped at "
-                f"transaction {self._final.txid_committed}; run again to go on"
+                f"transaction {self.final.txid_committed}; run again to go on"
             )
-        return self._final
+        return self.final
 
     # ------------------------------------------------------------------------------------ the second thread
 
@@ -108,11 +109,13 @@ class RunSession:
                     on_wave=self._waves.put,
                 )
                 self._handle = handle
-                # `_stop` sets the event first and looks for the handle then, so one of both stops the topology.
-                if not self._stopping.is_set():
-                    self._await_end(handle)
-                handle.kill()
-                self._final = handle.snapshot()
+                try:
+                    # `_stop` sets the event first and looks for the handle then, so one of both stops the topology.
+                    if not self._stopping.is_set():
+                        self._await_end(handle)
+                    handle.kill()
+                finally:
+                    self.final = handle.snapshot()
                 if handle.error is not None:
                     raise handle.error
         except BaseException as error:

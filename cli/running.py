@@ -45,22 +45,21 @@ def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: R
     failed: StormlineError | None = None
     with reporter_for(progress) as reporter, _log_to(reporter, options.verbose), signals:
         reporter.starting(topology_id, _state(topology_id, config, options))
+        session = RunSession(target.topology, config, options, reporter, signals)
         try:
-            final = RunSession(target.topology, config, options, reporter, signals).run()
+            reporter.ended(session.run())
         except LeaveNow as now:
+            reporter.notice(str(now))
             reporter.close()
-            click.echo(str(now), err=True)
             leave(now.exit_code)
         except StormlineError as error:
             failed = error
-        else:
-            reporter.ended(final)
-            if signals.received is not None:
-                kept = options.state_dir is not None or zookeeper_hosts(config) is not None
-                go_on = "; run again to go on" if kept else ""
-                reporter.notice(f"stopped at transaction {final.txid_committed}{go_on}")
     if failed is not None:
         click.echo(error_text(str(failed)), err=True)
+    if signals.received is not None and session.final is not None:
+        kept = options.state_dir is not None or zookeeper_hosts(config) is not None
+        go_on = "; run again to go on" if kept else ""
+        click.echo(f"stopped at transaction {session.final.txid_committed}{go_on}", err=True)
     # A failure on the way out may come of the signal itself, where Spark has got it too.
     return signals.exit_code if signals.received is not None else int(failed is not None)
 
