@@ -27,6 +27,16 @@ class NotDone(StormlineError, TimeoutError):
     """A run was stopped by `--timeout` before it had done what it was to do."""
 
 
+class CannotBundle(StormlineError, ValueError):
+    """Something that a zip on Python's path cannot hold, or two files that claim one name in it."""
+
+
+class SparkSubmitMissing(StormlineError, FileNotFoundError):
+    """There is no spark-submit where one is expected."""
+
+    __str__ = Exception.__str__
+
+
 class Ended(click.ClickException):
     """Ends the command with exit code 1 and the error's own message, without a traceback of ours."""
 

@@ -44,8 +44,8 @@ class Target:
     report: Callable[[], object] | None
 
 
-def load_target(text: str) -> Target:
-    """Import what MODULE[:ATTR] names, with the current directory first on the path.
+def load_target(text: str, *, from_here: bool = True) -> Target:
+    """Import what MODULE[:ATTR] names, with the current directory first on the path unless `from_here` is false.
 
     Raises:
         ModuleMissing, AttributeMissing: it does not exist; the message names the nearest one that does.
@@ -61,7 +61,7 @@ def load_target(text: str) -> Target:
             f"{text!r}: {name!r} is no module name; expected MODULE[:ATTR], as in examples.words:topology"
         )
     attribute = attribute or DEFAULT_ATTRIBUTE
-    module = import_module(name)
+    module = import_module(name, from_here=from_here)
     if not hasattr(module, attribute):
         names = [known for known in vars(module) if not known.startswith("_")]
         remedy = did_you_mean(attribute, names) or f"; define {attribute!r}, or name another as {name}:ATTR"
@@ -71,10 +71,10 @@ def load_target(text: str) -> Target:
     return Target(module, topology, _config(module), _report(module))
 
 
-def import_module(name: str) -> ModuleType:
-    """Import a module with the current directory first on the path. Raises as `load_target`."""
+def import_module(name: str, *, from_here: bool = True) -> ModuleType:
+    """Import a module with the current directory first on the path, or as Python does. Raises as `load_target`."""
     here = os.getcwd()
-    if sys.path[:1] != [here]:
+    if from_here and sys.path[:1] != [here]:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:

@@ -1,0 +1,133 @@
+"""`stormline submit`: compiles a topology and runs spark-submit on it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stormline.cli.bundle import Bundle
+from stormline.cli.compile import bundle_target, entry_settings, files_of, py_files_option, settings_of
+from stormline.cli.conf import conf_option
+from stormline.cli.entry_options import DRIVER_PID_FILE, as_arguments, with_entry_options
+from stormline.cli.errors import SparkSubmitMissing
+from stormline.cli.target import TARGET_HELP, load_target
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("submit", epilog=TARGET_HELP, context_settings={"ignore_unknown_options": True})
+@click.argument("target", metavar="MODULE[:ATTR]")
+@click.argument("flags", metavar="[SPARK-SUBMIT FLAGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where to write the bundle. Default: a temporary directory, removed at the end.",
+)
+@py_files_option
+@conf_option
+@with_entry_options
+@click.option("--dry-run", is_flag=True, help="Print the command only: write nothing, start nothing.")
+@click.pass_context
+def submit_command(
+    context: click.Context,
+    /,
+    target: str,
+    flags: tuple[str, ...],
+    directory: Path | None,
+    py_files: tuple[str, ...],
+    conf: dict[str, Any],
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Compile a topology, and run it by spark-submit.
+
+    MODULE comes first; flags that are not known here (--master, --executor-memory, ...) go to spark-submit. Settings
+    of Spark go there too, others to the topology. The spark-submit is that of SPARK_HOME, else of the pyspark
+    package. The exit code is spark-submit's.
+
+    SIGINT and SIGTERM stop the topology after the commit that runs; a second one stops it at once.
+
+    Example: stormline submit examples.flight_delays --master spark://HOST:7077 --zookeeper HOST:2181
+    """
+    if target.startswith("-"):
+        raise click.UsageError(f"MODULE comes first, before {target}: stormline submit MODULE[:ATTR] {target} ...")
+    loaded = load_target(target)
+    settings = settings_of(loaded, conf)
+    arguments = [*as_arguments(options), *entry_settings(conf)]
+    program = spark_submit()
+    environment = _environment(settings, flags)
+
+    def command(bundle: Bundle) -> list[str]:
+        return [str(program), *flags, *settings, *files_of(bundle), *arguments]
+
+    if dry_run:
+        line = command(Bundle.of(loaded.topology.id, directory or Path("DIR")))
+        click.echo(shlex.join([*(f"{name}={value}" for name, value in environment.items()), *line]))
+        return
+    with tempfile.TemporaryDirectory(prefix="stormline-") as temporary:
+        bundle = bundle_target(loaded, target, directory or Path(temporary), py_files, conf)
+        pid_file = Path(temporary) / "driver.pid"
+        code = _run(command(bundle), {**os.environ, **environment, DRIVER_PID_FILE: str(pid_file)}, pid_file)
+    context.exit(code)
+
+
+def spark_submit() -> Path:
+    """Return the spark-submit of SPARK_HOME, else of the pyspark package.
+
+    Raises:
+        SparkSubmitMissing: there is none.
+    """
+    home = os.environ.get("SPARK_HOME")
+    if not home:
+        spec = importlib.util.find_spec("pyspark")
+        if spec is None or spec.origin is None:
+            raise SparkSubmitMissing("there is no spark-submit: set SPARK_HOME, or install the package pyspark")
+        home = str(Path(spec.origin).parent)
+    program = Path(home, "bin", "spark-submit")
+    if not program.is_file():
+        raise SparkSubmitMissing(f"{program} does not exist: set SPARK_HOME to the directory of a Spark")
+    return program
+
+
+def _environment(settings: Sequence[str], flags: Sequence[str]) -> dict[str, str]:
+    """Return what the environment lacks: the Python that runs this, for driver and executors."""
+    named = any(part.startswith("spark.pyspark.python=") for part in (*settings, *flags))
+    return {} if named or "PYSPARK_PYTHON" in os.environ else {"PYSPARK_PYTHON": sys.executable}
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], driver_pid_file: Path) -> int:
+    """Run a command and return its exit code; hand signals to the driver's Python, which ends spark-submit with it.
+
+    spark-submit gets a session of its own, so that a terminal's Ctrl-C does not end Spark before the last commit.
+    """
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+
+    def hand_on(number: int, frame: object) -> None:
+        number = signal.SIGTERM if number == signal.SIGHUP else number
+        with contextlib.suppress(ProcessLookupError):
+            try:
+                os.kill(int(driver_pid_file.read_text()), number)
+            except (FileNotFoundError, ValueError):  # not yet, or on another machine
+                process.send_signal(number)
+
+    before = {number: signal.signal(number, hand_on) for number in _SIGNALS}
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code

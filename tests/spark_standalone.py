@@ -1,0 +1,146 @@
+"""A real Spark standalone cluster on loopback: a master and workers, each a process, out of the pyspark package."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+import pyspark
+
+HOME = Path(pyspark.__file__).parent
+START_SECS = 60.0
+STOP_SECS = 10.0
+
+
+class SparkStandalone:
+    """A master, and one worker on each of `hosts`: addresses of loopback that look like several machines.
+
+    Args:
+        directory: where the logs and the working directories go.
+        hosts: one worker each.
+        cores, memory: of each worker.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        hosts: Sequence[str] = ("127.0.0.2", "127.0.0.3"),
+        cores: int = 1,
+        memory: str = "1g",
+    ) -> None:
+        self.directory = directory
+        self.hosts = tuple(hosts)
+        self.master_url = ""
+        self._resources = ("--cores", str(cores), "--memory", memory)
+        self._processes: dict[str, psutil.Popen] = {}
+
+    def __enter__(self) -> SparkStandalone:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start all, and wait until every worker is registered."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._launch("master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1")
+        self.master_url = self._await("master", r"Starting Spark master at (spark://\S+)")
+        for host in self.hosts:
+            self._launch_worker(host)
+        for host in self.hosts:
+            self._await(host, r"(Successfully registered) with master")
+
+    def stop(self) -> None:
+        """End all processes, and the executors that they started."""
+        mine = [psutil.Process(process.pid) for process in self._processes.values() if process.poll() is None]
+        for process in list(mine):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                mine += process.children(recursive=True)
+        _end(mine)
+        for process in self._processes.values():
+            process.wait()
+        self._processes.clear()
+
+    def kill_worker(self, host: str) -> None:
+        """End a worker, and its executors with it, as a power cut of that machine would."""
+        process = self._processes.pop(host)
+        mine = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+        for one in reversed(mine):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait()
+
+    def restart_worker(self, host: str) -> None:
+        """Start the worker of a host again after `kill_worker`, and wait until it is registered."""
+        self._launch_worker(host)
+        self._await(host, r"(Successfully registered) with master")
+
+    def executors(self, host: str) -> list[psutil.Process]:
+        """Return the executor JVMs that run on a host now."""
+        return [
+            child
+            for child in psutil.Process(self._processes[host].pid).children(recursive=True)
+            if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
+        ]
+
+    def log(self, name: str) -> str:
+        """Return what the master ("master") or the worker of a host has printed so far."""
+        return self._log_file(name).read_text(errors="replace")
+
+    def _log_file(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
+
+    def _launch_worker(self, host: str) -> None:
+        work_dir = str(self.directory / f"work-{host}")
+        self._launch(
+            host, "org.apache.spark.deploy.worker.Worker", "--host", host, *self._resources, "--work-dir", work_dir,
+            self.master_url,
+        )  # fmt: skip
+
+    def _launch(self, name: str, main: str, *arguments: str) -> None:
+        with self._log_file(name).open("wb") as log:
+            self._processes[name] = psutil.Popen(
+                [HOME / "bin" / "spark-class", main, "--port", "0", "--webui-port", "0", *arguments],
+                env=self._environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
+        return clean | {
+            "SPARK_HOME": str(HOME),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+
+    def _await(self, name: str, pattern: str) -> str:
+        deadline = time.monotonic() + START_SECS
+        while (found := re.search(pattern, self.log(name))) is None:
+            assert self._processes[name].poll() is None, f"{name} did not start:\n{self.log(name)}"
+            assert time.monotonic() < deadline, f"{name} did not start in time:\n{self.log(name)}"
+            time.sleep(0.02)
+        return found[1]
+
+
+def _end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(processes, timeout=STOP_SECS)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=STOP_SECS)
