@@ -18,11 +18,16 @@ from stormline.topology.contracts import (
     IPartitionedTransactionalSpout,
     Metadata,
 )
-from stormline.topology.errors import CorruptData, InvalidComponent, InvalidConfig
+from stormline.topology.errors import CorruptData, InvalidComponent, InvalidConfig, InvalidStream, StormlineError
 from stormline.topology.fields import Fields
 from stormline.topology.streams import OutputFieldsDeclarer
 
 Rows = list[Any]
+ATTEMPT_FIELD = "tx"
+
+
+class RowsVanished(StormlineError):
+    """Rows that a stored batch consists of are no longer there, so it cannot be emitted again."""
 
 
 class _Memory:
@@ -33,23 +38,45 @@ class _Memory:
 
     def __init__(self, partitions: dict[int, Rows], fields: Sequence[str], take_per_batch: int) -> None:
         if not isinstance(partitions, dict):
-            raise InvalidComponent(f"partitions is a {type(partitions).__name__}, expected a dict of partition → list of rows")
+            raise InvalidComponent(
+                f"partitions is a {type(partitions).__name__}, expected a dict of partition → list of rows"
+            )
         if not isinstance(take_per_batch, int) or isinstance(take_per_batch, bool) or take_per_batch < 1:
             raise InvalidConfig(f"take_per_batch is {take_per_batch!r}, expected a whole number of at least 1")
+        if isinstance(fields, str):
+            raise InvalidStream(f"fields of a memory spout is the text {fields!r}, expected Fields({fields!r}, …)")
         self.partitions = partitions
         self.fields = Fields(*fields)
+        if ATTEMPT_FIELD in self.fields:
+            raise InvalidStream(
+                f"fields of a memory spout are {self.fields.to_list()}; the spout itself puts {ATTEMPT_FIELD!r}, "
+                "the attempt, first: leave it out"
+            )
         self.take_per_batch = take_per_batch
         self.disabled: set[int] = set()
+        self.count()
 
     def count(self) -> int:
-        return max(self.partitions, default=-1) + 1
+        partitions = dict(self.partitions)  # the user's program may add one meanwhile
+        for partition, rows in partitions.items():
+            if not isinstance(partition, int) or isinstance(partition, bool) or partition < 0:
+                raise InvalidComponent(
+                    f"partition {partition!r} of a memory spout: expected a whole number from 0 for each partition"
+                )
+            if not isinstance(rows, (list, tuple)):
+                raise InvalidComponent(
+                    f"partition {partition} of a memory spout is a {type(rows).__name__}, expected a list of rows"
+                )
+        return max(partitions, default=-1) + 1
 
     def end_of(self, metadata: Metadata) -> int:
         if metadata is None:
             return 0
-        if not (isinstance(metadata, list) and len(metadata) == 2 and all(isinstance(n, int) for n in metadata)):
-            raise CorruptData(f"stored metadata of a memory spout is {metadata!r}, expected [first row, end row]")
-        return int(metadata[1])
+        if type(metadata) is list and len(metadata) == 2 and all(type(n) is int for n in metadata):
+            first, end = metadata
+            if 0 <= first <= end:
+                return int(end)
+        raise CorruptData(f"stored metadata of a memory spout is {metadata!r}, expected [first row, end row]")
 
     def has_rows_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
         ahead = batches_ahead * self.take_per_batch
@@ -64,7 +91,14 @@ class _Memory:
         return [start, max(start, min(start + self.take_per_batch, len(self.partitions.get(partition, ()))))]
 
     def emit(self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: list[int]) -> None:
-        for row in self.partitions.get(partition, [])[metadata[0] : metadata[1]]:
+        first, end = metadata
+        rows = self.partitions.get(partition, [])[first:end]
+        if len(rows) < end - first:
+            raise RowsVanished(
+                f"batch {attempt} has rows {first} to {end - 1} of partition {partition} of a memory spout, which now "
+                f"holds {len(self.partitions.get(partition, []))} rows; give the spout all rows it had"
+            )
+        for row in rows:
             values = row if isinstance(row, (list, tuple)) else (row,)
             collector.emit([attempt, *values])
 
@@ -138,7 +172,7 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the attempt and `fields`."""
-        declarer.declare(Fields("tx", *self._memory.fields))
+        declarer.declare(Fields(ATTEMPT_FIELD, *self._memory.fields))
 
 
 class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
@@ -163,4 +197,4 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the attempt and `fields`."""
-        declarer.declare(Fields("tx", *self._memory.fields))
+        declarer.declare(Fields(ATTEMPT_FIELD, *self._memory.fields))
