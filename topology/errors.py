@@ -18,9 +18,9 @@ class ReportedFailedException(FailedException):
     """A `FailedException` that is also written to the log."""
 
 
-def did_you_mean(got: str, known: Iterable[str]) -> str:
+def did_you_mean(got: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known name, or an empty text."""
-    near = difflib.get_close_matches(got, list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(str(got), list(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -73,10 +73,14 @@ class UnknownField(DeclarationError, KeyError):
     __str__ = Exception.__str__
 
     @classmethod
-    def among(cls, field: str, fields: Iterable[str], where: str) -> UnknownField:
+    def among(cls, field: object, fields: Iterable[str], where: str) -> UnknownField:
         """Build the message for `field` missing among `fields` of `where`."""
         names = list(fields)
         return cls(f"{where} has no field {field!r}; its fields are {names}{did_you_mean(field, names)}")
+
+
+class UnknownPosition(StormlineError, IndexError):
+    """A tuple has no value at this position."""
 
 
 class InvalidGrouping(DeclarationError):

@@ -65,7 +65,7 @@ class Fields(Sequence[str]):
         """Return the position of field `name`; raise `UnknownField` naming those that exist."""
         try:
             return self._index[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise UnknownField.among(name, self._names, "this tuple") from None
 
     def to_list(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stormline.topology.errors import InvalidStream
@@ -33,7 +33,8 @@ class OutputFieldsDeclarer:
         """Declare one more stream.
 
         Raises:
-            InvalidStream: the stream is declared already, or has no, empty or repeated field names.
+            InvalidStream: the stream is declared already, has no, empty or repeated field names, or `direct` is
+                no bool.
         """
         who = f"component {self._component!r}"
         if not isinstance(stream_id, str) or not stream_id:
@@ -42,6 +43,11 @@ class OutputFieldsDeclarer:
             raise InvalidStream(f"{who} declares stream {stream_id!r} twice; declare each stream once")
         if isinstance(fields, str):
             raise InvalidStream(f"{who}, stream {stream_id!r}: got the text {fields!r}, expected Fields({fields!r}, …)")
+        if not isinstance(fields, Iterable) or not isinstance(direct, bool):
+            raise InvalidStream(
+                f"{who}, stream {stream_id!r}: got fields {fields!r} and direct {direct!r}; expected "
+                "declare_stream(stream_id, Fields(…), direct=False)"
+            )
         try:
             names = Fields(*fields)
         except InvalidStream as error:
@@ -51,4 +57,4 @@ class OutputFieldsDeclarer:
                 f"{who}, stream {stream_id!r} declares no field; the first field of every stream carries the "
                 "transaction attempt, so at least one is needed"
             )
-        self.streams[stream_id] = StreamDeclaration(names, bool(direct))
+        self.streams[stream_id] = StreamDeclaration(names, direct)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from stormline.topology.errors import WrongValueType
+from stormline.topology.errors import UnknownPosition, WrongValueType
 from stormline.topology.fields import Fields
 
 V = TypeVar("V")
@@ -81,7 +81,14 @@ class Tuple:
     def __getitem__(self, key: int | str) -> Any:
         if isinstance(key, str):
             return self.values[self._source.fields.field_index(key)]
-        return self.values[key]
+        try:
+            return self.values[key]
+        except IndexError:
+            source = self._source
+            raise UnknownPosition(
+                f"a tuple of stream {source.stream!r} of {source.component!r} has no value at position {key}; it has "
+                f"{len(self.values)}: {source.fields.to_list()}"
+            ) from None
 
     def __repr__(self) -> str:
         source = self._source
@@ -118,8 +125,8 @@ class Tuple:
         return [self.values[index(name)] for name in fields]
 
     def get_value(self, i: int) -> Any:
-        """Return the value at position `i`."""
-        return self.values[i]
+        """Return the value at position `i`; raise `UnknownPosition` where there is none."""
+        return self[i]
 
     def get_value_by_field(self, name: str) -> Any:
         """Return the value of a field."""
