@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
-from stormline.topology.config import DEBUG, MAX_TASK_PARALLELISM, check_config
+from stormline.topology.config import DEBUG, MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS, check_config
 from stormline.topology.contracts import (
     AnyBolt,
     AnySpout,
@@ -37,6 +37,8 @@ from stormline.topology.shipping import check_shippable
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
 
+D = TypeVar("D", bound="ComponentDeclarer")
+
 _SPOUT_KINDS: dict[type, ComponentKind] = {
     ITransactionalSpout: ComponentKind.TRANSACTIONAL_SPOUT,
     IPartitionedTransactionalSpout: ComponentKind.PARTITIONED_SPOUT,
@@ -61,48 +63,47 @@ class ComponentDeclarer:
         self._obj = obj
         self._who = f"{kind.value} {component!r}"
         self._parallelism = 1 if parallelism is None else check_tasks(self._who, "parallelism", parallelism)
-        self._num_tasks: int | None = None
         self._config: dict[str, Any] = {}
         self._inputs: dict[GlobalStreamId, Grouping] = {}
         self._committer = False
 
-    def set_num_tasks(self, tasks: int) -> ComponentDeclarer:
+    def set_num_tasks(self: D, tasks: int) -> D:
         """Give the component this many tasks, whatever its parallelism."""
-        self._num_tasks = check_tasks(self._who, "number of tasks", tasks)
-        return self
+        return self.add_configuration(TASKS, check_tasks(self._who, "number of tasks", tasks))
 
-    def set_max_task_parallelism(self, tasks: int) -> ComponentDeclarer:
+    def set_max_task_parallelism(self: D, tasks: int) -> D:
         """Let the component have no more tasks than this."""
         return self.add_configuration(MAX_TASK_PARALLELISM, check_tasks(self._who, "max task parallelism", tasks))
 
-    def set_debug(self, on: bool) -> ComponentDeclarer:
+    def set_debug(self: D, on: bool) -> D:
         """Log every tuple that the component emits."""
         return self.add_configuration(DEBUG, on)
 
-    def add_configuration(self, key: str, value: Any) -> ComponentDeclarer:
+    def add_configuration(self: D, key: str, value: Any) -> D:
         """Set one key for this component; it wins over the component's own and the topology's configuration."""
         return self.add_configurations({key: value})
 
-    def add_configurations(self, config: Mapping[str, Any]) -> ComponentDeclarer:
+    def add_configurations(self: D, config: Mapping[str, Any]) -> D:
         """Set several keys for this component."""
-        check_config(config, self._who)
+        check_config(config, f"configuration of {self._who}")
         self._config.update(config)
         return self
 
     def _build(self) -> Component:
-        own = self._obj.get_component_configuration() or {}
+        own = self._obj.get_component_configuration()
+        own = {} if own is None else own
         check_config(own, f"get_component_configuration of {self._who}")
         config = {**own, **self._config}
         declarer = OutputFieldsDeclarer(self._id)
         self._obj.declare_output_fields(declarer)
-        tasks = self._num_tasks or config.get("topology.tasks") or self._parallelism
+        tasks = config.get(TASKS) or self._parallelism
         return Component(
             id=self._id,
             kind=self._kind,
             obj=self._obj,
             num_tasks=min(tasks, config.get(MAX_TASK_PARALLELISM) or tasks),
             committer=self._committer,
-            streams=declarer.streams,
+            streams=dict(declarer.streams),
             inputs=dict(self._inputs),
             config=config,
         )
@@ -110,6 +111,10 @@ class ComponentDeclarer:
 
 class SpoutDeclarer(ComponentDeclarer):
     """Settings of the spout; they reach its coordinator and its emitters."""
+
+    def set_max_spout_pending(self, transactions: int) -> SpoutDeclarer:
+        """Let this many transactions be active at once; wins over the topology's configuration."""
+        return self.add_configuration(MAX_SPOUT_PENDING, transactions)
 
 
 class BoltDeclarer(ComponentDeclarer):
@@ -120,9 +125,13 @@ class BoltDeclarer(ComponentDeclarer):
 
         Raises:
             DuplicateGrouping: this bolt subscribes to that stream already.
-            InvalidGrouping: a fields or partial key grouping without fields, a custom one without an object.
+            InvalidGrouping: a fields or partial key grouping without fields, a custom one without an object, a
+                source or stream that is no text.
         """
         key = source if isinstance(source, GlobalStreamId) else GlobalStreamId(source, stream)
+        for what, name in (("component", key.component), ("stream", key.stream)):
+            if not isinstance(name, str) or not name:
+                raise InvalidGrouping(f"{self._who} subscribes to {what} {name!r}, expected the id of a {what} as text")
         if not isinstance(grouping, Grouping):
             raise InvalidGrouping(f"{self._who}: grouping on {key} is {grouping!r}, expected a Grouping")
         if key in self._inputs:
@@ -134,9 +143,17 @@ class BoltDeclarer(ComponentDeclarer):
             raise InvalidGrouping(
                 f"{self._who}: the {grouping.kind.value} grouping on {key} names no field; give at least one"
             )
-        if grouping.kind is GroupingKind.CUSTOM and not isinstance(grouping.custom, CustomStreamGrouping):
+        if isinstance(grouping.fields, str) or not all(isinstance(name, str) for name in grouping.fields):
             raise InvalidGrouping(
-                f"{self._who}: the custom grouping on {key} is {grouping.custom!r}, expected an object with "
+                f"{self._who}: the {grouping.kind.value} grouping on {key} names the fields {grouping.fields!r}, "
+                "expected text for each"
+            )
+        custom = grouping.custom
+        if grouping.kind is GroupingKind.CUSTOM and (
+            isinstance(custom, type) or not isinstance(custom, CustomStreamGrouping)
+        ):
+            raise InvalidGrouping(
+                f"{self._who}: the custom grouping on {key} is {custom!r}, expected an object with "
                 "prepare(context, stream, target_tasks) and choose_tasks(task_id, values)"
             )
         self._inputs[key] = grouping
@@ -192,13 +209,14 @@ class BoltDeclarer(ComponentDeclarer):
         """Let an object choose the tasks; see `CustomStreamGrouping`."""
         chooser, stream_id = (stream, grouping) if isinstance(grouping, str) else (grouping, stream)
         custom = cast(CustomStreamGrouping, chooser)
-        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=custom), str(stream_id))
+        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=custom), cast(str, stream_id))
 
 
 def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str]) -> tuple[tuple[str, ...], str]:
     if isinstance(fields, str) and not isinstance(stream, str):
         fields, stream = stream, fields
-    return ((fields,) if isinstance(fields, str) else tuple(fields)), str(stream)
+    names = tuple(fields) if isinstance(fields, Iterable) and not isinstance(fields, str) else (fields,)
+    return names, cast(str, stream)
 
 
 class TransactionalTopologyBuilder:

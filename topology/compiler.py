@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
-from stormline.topology.config import MAX_TASK_PARALLELISM, check_config, setting
+from stormline.topology.config import MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS, check_config
 from stormline.topology.errors import InvalidComponent
 from stormline.topology.graph import check_graph, graph_of
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Stage, Transfer
+from stormline.topology.shipping import check_shippable_config
 from stormline.topology.topology import Component, Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None) -> Plan:
@@ -31,12 +33,18 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
         raise InvalidComponent(
             f"compile_topology got a {type(topology).__name__}, expected what build_topology() returns"
         )
-    config = dict(config or {})
+    config = {} if config is None else config
     check_config(config, f"configuration of topology {topology.id!r}")
+    config = dict(config)
+    if topology.spout.config.get(MAX_SPOUT_PENDING) is not None:  # as in Storm, where the spout's wins
+        config[MAX_SPOUT_PENDING] = topology.spout.config[MAX_SPOUT_PENDING]
+    check_shippable_config(config, f"configuration of topology {topology.id!r}")
     check_graph(topology)
+    import networkx as nx  # here, since it takes half as long to import as all the rest of stormline
+
     graph = graph_of(topology)
     order = list(nx.lexicographical_topological_sort(graph, key=list(topology.components).index))
-    tasks = _assign_tasks(topology, setting(config, MAX_TASK_PARALLELISM))
+    tasks = _assign_tasks(topology, config)
     deferred = _deferred(topology, graph)
     stage_of = _processing_stages(topology, order, tasks, deferred)
     commit_stage_of = _commit_stages(topology, order, deferred)
@@ -62,17 +70,25 @@ def emits_on_driver(component: Component) -> bool:
     return bool(getattr(component.obj, "emits_on_driver", False))
 
 
-def _assign_tasks(topology: Topology, cap: int | None) -> dict[str, tuple[int, ...]]:
+def _count_tasks(component: Component, config: Mapping[str, Any]) -> int:
+    own = component.config.get(TASKS) is not None
+    count: int = component.num_tasks if own else config.get(TASKS) or component.num_tasks
+    return min(count, component.config.get(MAX_TASK_PARALLELISM, config.get(MAX_TASK_PARALLELISM)) or count)
+
+
+def _assign_tasks(topology: Topology, config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     tasks: dict[str, tuple[int, ...]] = {}
     next_task = 1
     for name, component in topology.components.items():
-        count = min(component.num_tasks, cap or component.num_tasks)
+        count = _count_tasks(component, config)
         tasks[name] = tuple(range(next_task, next_task + count))
         next_task += count
     return tasks
 
 
 def _deferred(topology: Topology, graph: nx.MultiDiGraph[str]) -> set[str]:
+    import networkx as nx
+
     committers = {bolt.id for bolt in topology.bolts if bolt.committer}
     return committers.union(*(nx.descendants(graph, committer) for committer in committers))
 

@@ -16,6 +16,7 @@ MAX_BATCH_ATTEMPTS = "topology.max.batch.attempts"
 MAX_TASK_PARALLELISM = "topology.max.task.parallelism"
 DEBUG = "topology.debug"
 WORKERS = "topology.workers"
+TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
@@ -65,7 +66,7 @@ KNOWN_KEYS: dict[str, Key] = {
     ZOOKEEPER_SESSION_TIMEOUT_MS: Key("count", 20000, "Milliseconds after which a silent driver loses its session."),
     ZOOKEEPER_CONNECTION_TIMEOUT_MS: Key("count", 15000, "Milliseconds to wait for the first connection."),
     "topology.name": _ignored("text", "Storm's name of the topology."),
-    "topology.tasks": Key("count or none", None, "Tasks of this component, where set_num_tasks was not called."),
+    TASKS: Key("count or none", None, "Tasks of each component, or of the one it is set for; its parallelism if not."),
     "topology.acker.executors": _ignored("count or zero", "Storm's ackers."),
     "topology.eventlogger.executors": _ignored("count or zero", "Storm's event loggers."),
     "topology.stats.sample.rate": _ignored("number", "Storm's sampling."),
@@ -98,7 +99,7 @@ def _is_number(value: Any) -> bool:
 
 _CHECKS: dict[str, tuple[str, Any]] = {
     "count": ("a whole number of at least 1", lambda v: _is_int(v, 1)),
-    "count or zero": ("a whole number of at least 0", lambda v: v is None or _is_int(v, 0)),
+    "count or zero": ("a whole number of at least 0, or None", lambda v: v is None or _is_int(v, 0)),
     "count or none": ("a whole number of at least 1, or None", lambda v: v is None or _is_int(v, 1)),
     "seconds": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
     "number": ("a number", _is_number),
@@ -106,13 +107,13 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "text": ("text", lambda v: isinstance(v, str)),
     "path": (
         "an absolute znode path such as '/transactional'",
-        lambda v: isinstance(v, str) and v.startswith("/") and not v.endswith("/") and "//" not in v,
+        lambda v: isinstance(v, str) and v[:1] == "/" and not {"", ".", ".."}.intersection(v[1:].split("/")),
     ),
     "hosts or none": (
-        "a list of host names",
+        "a list of host names, or None",
         lambda v: v is None or (isinstance(v, (list, tuple)) and v and all(isinstance(h, str) and h for h in v)),
     ),
-    "port or none": ("a port from 1 to 65535", lambda v: v is None or (_is_int(v, 1) and v <= 65535)),
+    "port or none": ("a port from 1 to 65535, or None", lambda v: v is None or (_is_int(v, 1) and v <= 65535)),
     "registrations": (
         "registrations made by register_serialization",
         lambda v: isinstance(v, (list, tuple)) and all(isinstance(r, Registration) for r in v),
@@ -128,6 +129,8 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
         UnknownConfigKey: nobody reads this key; the message names the nearest one that is known.
         InvalidConfig: the value does not fit the key.
     """
+    if not isinstance(config, Mapping):
+        raise InvalidConfig(f"{where} is {config!r}, expected a dict such as Config")
     for key, value in config.items():
         if not isinstance(key, str):
             raise InvalidConfig(f"{where}: key {key!r} is {type(key).__name__}, expected text")

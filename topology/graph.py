@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from stormline.topology.errors import (
     CyclicTopology,
@@ -16,9 +16,14 @@ from stormline.topology.errors import (
 from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind
 from stormline.topology.topology import Component, Topology
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 
 def graph_of(topology: Topology) -> nx.MultiDiGraph[str]:
     """Return the graph: a node a component, an edge a subscription (attributes `stream`, `grouping`)."""
+    import networkx as nx  # here, since it takes longer to import than all the rest of topology/
+
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     graph.add_nodes_from(topology.components)
     for bolt in topology.bolts:
@@ -33,6 +38,8 @@ def check_graph(topology: Topology) -> None:
     Raises:
         UnknownComponent, UnknownStream, UnknownField, InvalidGrouping, CyclicTopology, UnreachableBolt.
     """
+    import networkx as nx
+
     components = topology.components
     for bolt in topology.bolts:
         for source, grouping in bolt.inputs.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from stormline.topology.grouping import Grouping
+from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.topology import Component, Topology
 
 
@@ -71,6 +71,12 @@ class Stage:
     components: tuple[str, ...]
 
 
+def _named(source: GlobalStreamId) -> str:
+    # Quoted, since stream 'b' of 'a' and the component 'a.b' must not look the same.
+    stream = "" if source.stream == DEFAULT_STREAM else f", stream {source.stream!r}"
+    return f"{source.component!r}{stream}"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What runs where, and how tuples move."""
@@ -117,7 +123,7 @@ class Plan:
                     name: {"fields": stream.fields.to_list(), "direct": stream.direct}
                     for name, stream in sorted(component.streams.items())
                 },
-                "groupings": {str(source): str(grouping) for source, grouping in component.inputs.items()},
+                "groupings": {_named(source): str(grouping) for source, grouping in component.inputs.items()},
             }
 
         return {
