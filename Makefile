@@ -58,3 +58,12 @@ clean: ## Remove caches and build output, but not .venv
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf .stormline spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+.PHONY: docs
+docs: env ## Write the pages of docs/ that come from the code
+	$(BIN)/python -m docs.generate
+
+.PHONY: bench
+bench: env ## Measure transactions a second by wave size, and tuples a second of the main job
+	$(BIN)/python -m benchmarks.waves
+	$(BIN)/python -m benchmarks.flights

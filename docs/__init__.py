@@ -1,0 +1,1 @@
+"""The documentation, and what generates the parts that come from the code."""

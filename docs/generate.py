@@ -1,0 +1,61 @@
+"""Writes docs/configuration.md and docs/commands.md from the code: `python -m docs.generate`. A test compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from stormline.cli.main import main
+from stormline.runtime.spark_settings import PREFERRED, REQUIRED
+from stormline.topology.config import KNOWN_KEYS
+
+HERE = Path(__file__).parent
+
+
+def configuration() -> str:
+    """Return the page of all settings."""
+    lines = [
+        "# Configuration",
+        "",
+        "Precedence: topology (the `config` given at submission) < a component's `get_component_configuration()` < its",
+        "declarer (`add_configuration`). An unknown key under `topology.` or `transactional.` is an error; other keys",
+        "are your own and reach `conf` in `prepare`. `spark.*` keys are passed to Spark.",
+        "",
+        "| key | default | meaning |",
+        "|---|---|---|",
+    ]
+    used = {key: known for key, known in KNOWN_KEYS.items() if known.used}
+    lines += [f"| `{key}` | `{known.default!r}` | {known.meaning} |" for key, known in used.items()]
+    lines += ["", "Accepted for ported topologies, without effect on Spark:", ""]
+    lines += [f"- `{key}`" for key, known in KNOWN_KEYS.items() if not known.used]
+    lines += ["", "Spark settings without which a topology refuses to start on a cluster:", ""]
+    lines += [f"- `{key}={value}`" for key, value in REQUIRED.items()]
+    lines += ["", "Spark settings that Stormline sets where you do not:", ""]
+    lines += [f"- `{key}={value}`" for key, value in PREFERRED.items()]
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> str:
+    """Return the page of all commands: their own help."""
+    parts = ["# Commands\n"]
+    context = click.Context(main, info_name="stormline")
+    parts.append(f"```text\n{main.get_help(context)}\n```\n")
+    for name in sorted(main.commands):
+        command = main.commands[name]
+        with click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100) as inner:
+            parts.append(f"## stormline {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+    return "\n".join(parts)
+
+
+PAGES = {"configuration.md": configuration, "commands.md": commands}
+
+
+def write() -> None:
+    """Write all pages."""
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,37 @@
+"""Docs cannot rot: what comes from the code is generated, and everything there is is named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs import generate
+from stormline.topology.config import KNOWN_KEYS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", sorted(generate.PAGES))
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    made = generate.PAGES[name]()
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == made, "run `python -m docs.generate`"
+
+
+def test_every_key_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert [key for key in KNOWN_KEYS if f"`{key}`" not in page] == []
+
+
+def test_links_of_the_docs_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_modules_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = ("topology", "runtime", "cli", "spouts", "bolts")
+    for name in re.findall(r"\b([a-z_]+\.py)\b", text):
+        assert any((ROOT / room / name).exists() for room in rooms), name
