@@ -6,8 +6,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from stormline.runtime import coordinator
 from stormline.runtime.batches import Batch, Batches
@@ -24,7 +25,7 @@ from stormline.runtime.coordinator import (
     Processed,
 )
 from stormline.runtime.engine import Engine
-from stormline.runtime.errors import EngineStopped
+from stormline.runtime.errors import EngineStopped, StateTooLarge
 from stormline.runtime.failures import fatal_error, too_many_attempts
 from stormline.runtime.guard import failure_of
 from stormline.runtime.progress import Progress
@@ -41,7 +42,7 @@ from stormline.topology.config import (
     MESSAGE_TIMEOUT_SECS,
     setting,
 )
-from stormline.topology.errors import FailedException, StormlineError
+from stormline.topology.errors import FailedException, SerializationError, StormlineError
 from stormline.topology.topology import ComponentKind
 
 log = logging.getLogger("stormline")
@@ -284,7 +285,7 @@ class TopologyRunner:
         if not ready:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
-            self._batches.begin(begun)
+            self._store_batches(self._batches.begin, begun)
             for metadata in begun.values():
                 self._step(Initialized(metadata))
         elif not ready and not self._state.active:
@@ -349,7 +350,7 @@ class TopologyRunner:
         fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
         if fixed:
             self._unfix_after(good[-1].attempt.transaction_id)
-            self._batches.fix(fixed)
+            self._store_batches(self._batches.fix, fixed)
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
@@ -360,6 +361,13 @@ class TopologyRunner:
                 self._accept(failed)
         for result in good:
             self._accept(result)
+
+    def _store_batches(self, write: Callable[[Mapping[int, Any]], None], batches: Mapping[int, Any]) -> None:
+        """Write batches; an error of what the spout gave names the spout."""
+        try:
+            write(batches)
+        except (SerializationError, StateTooLarge) as error:
+            raise type(error)(f"metadata that spout {self._env.plan.spout.id!r} gave: {error}") from error
 
     def _unfix_after(self, txid: int) -> None:
         """Forget what opaque batches after `txid` were: they begin where earlier ones ended that may differ now."""
