@@ -56,15 +56,27 @@ class SparkEngine:
         self._sc = sc
         self._env = env
         self._name = name
-        self._slots_max = setting(env.plan.config, WORKERS) or sc.defaultParallelism
-        self._layout = Layout(env.plan, self._slots_max)
+        self._layout = Layout(env.plan, self._slots_max())
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
+    def _slots_max(self) -> int:
+        return int(setting(self._env.plan.config, WORKERS) or self._sc.defaultParallelism)
+
+    def _fit_layout(self) -> None:
+        """Fit the next wave to the cores there are now: on a cluster, executors come after the start, and go."""
+        try:
+            slots_max = self._slots_max()
+        except Exception as error:
+            raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
+        if slots_max != self._layout.slots_max:
+            self._layout = Layout(self._env.plan, slots_max)
+
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
+        self._fit_layout()
         given, reports = run_driver_stage(self._env, self._layout, wave)
         sc = self._sc
         try:
@@ -97,7 +109,7 @@ class SparkEngine:
             # Writing the shuffle is the end of the stage before.
             with _StageName(self._sc, title_before):
                 rdd = rdd.partitionBy(slots, _slot)
-        task = StageTask(__version__, self._run, self._payload, packed, stage.index, self._slots_max, self._path)
+        task = StageTask(__version__, self._run, self._payload, packed, stage.index, self._layout.slots_max, self._path)
         return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
 
     def _is_lasting(self, error: Exception) -> bool:
