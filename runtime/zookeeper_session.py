@@ -21,6 +21,7 @@ CONNECTION_ERRORS = (KazooException, KazooTimeoutError)
 """What a call raises that may or may not have been done, once the answers of the server are handled."""
 
 STOP_SECS = 2.0
+POLL_SECS = 0.1
 
 Listener = Callable[[str], None]
 
@@ -34,6 +35,7 @@ class ZooKeeperSession:
         self._node = node
         self._connection_timeout_ms = connection_timeout_ms
         self._up = threading.Event()
+        self._ended = False
         self._listeners: list[Listener] = []
         client.add_listener(self._changed)
 
@@ -66,8 +68,10 @@ class ZooKeeperSession:
         self._listeners.append(listener)
 
     def wait_connected(self, deadline: float) -> bool:
-        """Wait until connected, but not past `deadline` (monotonic); tell which."""
-        return self._up.wait(max(0.0, deadline - time.monotonic())) and time.monotonic() < deadline
+        """Wait until connected, but not past `deadline` (monotonic) or the session's end; tell which."""
+        while not self._up.wait(POLL_SECS) and not self._ended and time.monotonic() < deadline:
+            pass
+        return self._up.is_set() and time.monotonic() < deadline
 
     def multi(self, fill: Callable[[Any], None], deadline: float) -> list[Any]:
         """Send one transaction, once, and return its results, among them exceptions where it was refused.
@@ -77,7 +81,7 @@ class ZooKeeperSession:
         """
         transaction = self._client.transaction()
         fill(transaction)
-        results: list[Any] = transaction.commit_async().get(timeout=max(0.001, deadline - time.monotonic()))
+        results: list[Any] = self._answer(transaction.commit_async(), deadline)
         return results
 
     def get_now(self, path: str, deadline: float, watch: Callable[[Any], None] | None = None) -> tuple[bytes, Any]:
@@ -87,38 +91,39 @@ class ZooKeeperSession:
             NoNodeError: it does not exist.
             CONNECTION_ERRORS: no answer.
         """
-        secs = max(0.001, deadline - time.monotonic())
-        self._client.sync_async(path).get(timeout=secs)
-        data, stat = self._client.get_async(path, watch).get(timeout=secs)
+        self._answer(self._client.sync_async(path), deadline)
+        data, stat = self._answer(self._client.get_async(path, watch), deadline)
         return data, stat
 
     def sync(self, path: str) -> None:
         """Let later reads see all that was applied before this call."""
-        self._repeat(lambda secs: self._client.sync_async(path).get(timeout=secs), path)
+        self._repeat(lambda deadline: self._answer(self._client.sync_async(path), deadline), path)
 
     def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Any]]:
         """Return data and stat of each znode; raise `NoNodeError` where one does not exist."""
 
-        def get(secs: float) -> list[tuple[bytes, Any]]:
+        def get(deadline: float) -> list[tuple[bytes, Any]]:
             pending = [self._client.get_async(path) for path in paths]
-            return [result.get(timeout=secs) for result in pending]
+            return [self._answer(result, deadline) for result in pending]
 
         nodes: list[tuple[bytes, Any]] = self._repeat(get, paths[0] if paths else self._node)
         return nodes
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names of the znodes below one; raise `NoNodeError` where it does not exist."""
-        names: list[str] = self._repeat(lambda secs: self._client.get_children_async(path).get(timeout=secs), path)
+        names: list[str] = self._repeat(
+            lambda deadline: self._answer(self._client.get_children_async(path), deadline), path
+        )
         return sorted(names)
 
     def ensure(self, path: str) -> None:
         """Create a znode and those above it, where they do not exist."""
         with contextlib.suppress(NodeExistsError):
-            if self._repeat(lambda secs: self._client.exists_async(path).get(timeout=secs), path) is None:
+            if self._repeat(lambda deadline: self._answer(self._client.exists_async(path), deadline), path) is None:
                 above = path.rpartition("/")[0]
                 if above:
                     self.ensure(above)
-                self._repeat(lambda secs: self._client.create_async(path).get(timeout=secs), path)
+                self._repeat(lambda deadline: self._answer(self._client.create_async(path), deadline), path)
 
     def denied(self, path: str) -> ZooKeeperDenied:
         """Return the error for a znode that access control keeps from us."""
@@ -145,13 +150,21 @@ class ZooKeeperSession:
             self._up.clear()
         for listener in self._listeners:
             listener(state)
+        self._ended |= state == KazooState.LOST  # last: whoever waits for it finds that the listeners know
+
+    def _answer(self, result: Any, deadline: float) -> Any:
+        """Wait for an answer, while there can be one: kazoo forgets requests made while a session ends."""
+        while not result.wait(POLL_SECS):
+            if self._ended or time.monotonic() > deadline:
+                raise KazooTimeoutError("no answer")
+        return result.get(block=False)
 
     def _repeat(self, call: Callable[[float], Any], path: str) -> Any:
         """Do what may be done twice, until the server has answered."""
         deadline = time.monotonic() + self._connection_timeout_ms / 1000
         while True:
             try:
-                return call(max(0.001, deadline - time.monotonic()))
+                return call(deadline)
             except NoAuthError:
                 raise self.denied(path) from None
             except (NoNodeError, NodeExistsError):

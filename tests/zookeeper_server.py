@@ -39,7 +39,7 @@ class ZooKeeperServer:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start the server, and wait until it listens."""
+        """Start the server, and wait until it serves."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         config = self.data_dir / "zoo.cfg"
         config.write_text(
@@ -56,9 +56,9 @@ class ZooKeeperServer:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         deadline = time.monotonic() + START_SECS
-        while not _listens(self.port):
+        while not _serves(self.port):
             assert self._process.poll() is None, "the ZooKeeper server did not start"
-            assert time.monotonic() < deadline, "the ZooKeeper server does not listen"
+            assert time.monotonic() < deadline, "the ZooKeeper server does not serve"
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -86,7 +86,11 @@ def _free_port() -> int:
         return port
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def _serves(port: int) -> bool:
+    # A server that listens but does not serve yet swallows a client's first request, which then waits in vain.
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as probe:
+            probe.sendall(b"srvr")
+            return b"Mode:" in probe.recv(65536, socket.MSG_WAITALL)
+    except OSError:
+        return False
