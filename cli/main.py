@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from stormline import __version__
+from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
 from stormline.cli.explain import explain_command
 from stormline.cli.run import run_command
+from stormline.cli.submit import submit_command
 from stormline.cli.visualize import visualize_command
 from stormline.topology.errors import StormlineError
-
 
 EXIT_CODE_INTERRUPTED = 130
 """As a shell reports it; a run that has begun has its own handlers."""
@@ -40,7 +41,7 @@ def main() -> None:
     """Storm-style transactional topologies on Spark."""
 
 
-for _command in (run_command, explain_command, visualize_command):
+for _command in (run_command, explain_command, visualize_command, compile_command, submit_command):
     main.add_command(_command)
 
 if __name__ == "__main__":

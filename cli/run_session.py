@@ -24,6 +24,9 @@ from stormline.topology.topology import Topology
 
 POLL_SECS = 0.1
 
+LOST = (Fenced, SessionLost)
+"""This driver owns the topology no longer, and its threads may be inside of user code: nobody waits for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -85,13 +88,15 @@ class RunSession:
             self._stop()
             raise
         self._show_waves()
+        if isinstance(self._error, LOST):
+            raise LeaveNow(f"error: {self._error}", 1)
         if self._error is not None:
             raise self._error
         assert self.final is not None
         if self._timed_out and not self._options.keep_running:
             raise NotDone(
                 f"topology {self._topology.id!r} was not done within the {timeout_secs:g} s of --timeout: stopped at "
-                f"transaction {self.final.txid_committed}; run again to go on"
+                f"transaction {self.final.txid_committed}"
             )
         return self.final
 
@@ -150,8 +155,7 @@ class RunSession:
         if handle is None:
             self._reporter.tick()
             return
-        if isinstance(handle.error, (Fenced, SessionLost)):
-            # This driver owns the topology no longer, and its threads may be inside of user code: do not wait.
+        if isinstance(handle.error, LOST):
             raise LeaveNow(f"error: {handle.error}", 1)
         if self._options.until is not None and handle.txid_committed >= self._options.until:
             self._stop()

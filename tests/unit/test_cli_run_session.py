@@ -1,0 +1,285 @@
+"""When a run ends, and how: drained, at a transaction, in time, by a signal, by an error. On the in-process cluster."""
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from signal import SIGTERM
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from stormline.cli import run_session
+from stormline.cli.errors import NotDone
+from stormline.cli.leave import LeaveNow
+from stormline.cli.rates import Rates
+from stormline.cli.reporter import JsonReporter, LineReporter, Reporter, progress_line, reporter_for, summary
+from stormline.cli.run_session import RunOptions, RunSession
+from stormline.cli.stop_signals import StopSignals
+from stormline.runtime.errors import TopologyFailed
+from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.memory_state_store import MemoryStateServer
+from stormline.runtime.progress import Snapshot
+from stormline.topology.topology import Topology
+from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually, line, numbers
+
+_ids = count()
+
+
+class Notes(Reporter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[str] = []
+        self.waves: list[Snapshot] = []
+        self.looks: list[Snapshot] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    def wave(self, snapshot: Snapshot) -> None:
+        self.waves.append(snapshot)
+
+    def look(self, snapshot: Snapshot) -> None:
+        self.looks.append(snapshot)
+
+
+class Waiting(Store):
+    """Waits in its first commit until the test lets it go on."""
+
+    def finish_batch(self) -> None:
+        EVENTS[f"{self.ledger} commits"].set()
+        assert EVENTS[f"{self.ledger} may go on"].wait(20)
+        super().finish_batch()
+
+
+class Run:
+    """One run, with all that a test wants to look at."""
+
+    def __init__(self, store: type[Store] = Store, fault: Fault | None = None, **options: Any) -> None:
+        self.name = f"session-{next(_ids)}"
+        bolt = store(self.name, fault) if fault else store(self.name)
+        self.topology: Topology = line(
+            self.name, numbers(20), 1, lambda b: b.set_bolt("store", bolt).global_grouping("spout")
+        )
+        self.notes = Notes()
+        self.signals = StopSignals()
+        self.session = RunSession(self.topology, {}, RunOptions(**options), self.notes, self.signals)
+
+    def __call__(self) -> Snapshot:
+        with self.notes:
+            return self.session.run()
+
+    @property
+    def stored(self) -> list[Any]:
+        return sorted(LEDGERS[self.name].all())
+
+
+@pytest.fixture(autouse=True)
+def server(monkeypatch: pytest.MonkeyPatch) -> MemoryStateServer:
+    """All runs of a test are on the in-process cluster, with one store for their state."""
+    server = MemoryStateServer()
+    monkeypatch.setattr(run_session, "LocalCluster", lambda *args, **kwargs: InProcessCluster(server))
+    monkeypatch.setattr(run_session, "POLL_SECS", 0.01)
+    return server
+
+
+def in_the_background(action: Callable[[], None]) -> None:
+    threading.Thread(target=action, daemon=True).start()
+
+
+def test_a_run_ends_when_the_spout_is_drained() -> None:
+    run = Run()
+    final = run()
+    assert run.stored == list(range(20))
+    assert (final.txid_committed, final.transactions, final.tuples) == (10, 10, 20)
+    assert run.notes.notices == []
+    assert [wave.waves for wave in run.notes.waves] == list(range(1, final.waves + 1))
+
+
+def test_a_run_ends_once_a_transaction_is_committed() -> None:
+    final = Run(until=3, keep_running=True)()
+    assert final.txid_committed >= 3
+
+
+def test_a_run_that_is_to_keep_running_ends_well_at_its_time() -> None:
+    run = Run(keep_running=True, timeout_secs=0.5)
+    assert run().txid_committed == 10
+
+
+def test_a_run_that_is_not_done_in_time_stops_after_the_commit_that_runs() -> None:
+    run = Run(Waiting, timeout_secs=0.2)
+
+    def let_go() -> None:
+        eventually(run.session._stopping.is_set)
+        EVENTS[f"{run.name} may go on"].set()
+
+    in_the_background(let_go)
+    with pytest.raises(NotDone) as caught:
+        run()
+    assert str(caught.value) == (
+        f"topology {run.name!r} was not done within the 0.2 s of --timeout: stopped at transaction 1"
+    )
+    assert len(run.stored) == 2
+
+
+def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_on() -> None:
+    run = Run(Waiting)
+
+    def signal() -> None:
+        assert EVENTS[f"{run.name} commits"].wait(20)
+        run.signals.received = SIGTERM
+        eventually(run.session._stopping.is_set)
+        EVENTS[f"{run.name} may go on"].set()
+
+    in_the_background(signal)
+    assert run().txid_committed == 1
+    assert run.notes.notices == ["stopping after the commit of transaction 1; again: stop at once"]
+    assert run.signals.exit_code == 143
+    assert len(run.stored) == 2
+    with Notes() as notes:
+        assert RunSession(run.topology, {}, RunOptions(), notes, StopSignals()).run().txid_committed == 10
+    assert run.stored == list(range(20))
+
+
+def test_a_signal_before_spark_is_up_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Event()
+    monkeypatch.setattr(run_session, "spark_is_up", lambda: False)
+    monkeypatch.setattr(run_session, "LocalCluster", lambda *args, **kwargs: start.wait(20))
+    run = Run()
+    run.signals.received = SIGTERM
+    with pytest.raises(LeaveNow, match=r"^stopped before the topology began; run again to begin$") as caught:
+        run()
+    assert caught.value.exit_code == 143
+    start.set()
+
+
+def test_a_signal_while_the_topology_starts_stops_it_as_soon_as_it_has_started(
+    monkeypatch: pytest.MonkeyPatch, server: MemoryStateServer
+) -> None:
+    run = Run(keep_running=True)
+
+    def cluster(*args: Any, **kwargs: Any) -> InProcessCluster:
+        eventually(run.session._stopping.is_set)
+        return InProcessCluster(server)
+
+    monkeypatch.setattr(run_session, "spark_is_up", lambda: True)
+    monkeypatch.setattr(run_session, "LocalCluster", cluster)
+    run.signals.received = SIGTERM
+    assert run().txid_committed <= 1
+    assert run.notes.notices == ["stopping as soon as the topology has started; again: stop at once"]
+
+
+def test_the_deadline_ends_the_process_if_spark_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Event()
+    monkeypatch.setattr(run_session, "spark_is_up", lambda: False)
+    monkeypatch.setattr(run_session, "LocalCluster", lambda *args, **kwargs: start.wait(20))
+    with pytest.raises(LeaveNow, match=r"^error: Spark has not started within 0\.05 s$"):
+        Run(timeout_secs=0.05)()
+    start.set()
+
+
+def test_the_users_error_ends_the_run() -> None:
+    run = Run(fault=Fault("before", txid=3, error="bug"))
+    with pytest.raises(TopologyFailed, match=r"(?s)^Traceback.*ZeroDivisionError: on order in before"):
+        run()
+    assert run.session.final is not None
+    assert run.session.final.txid_committed == 2
+
+
+def test_a_lost_session_ends_the_process_without_waiting_for_user_code(server: MemoryStateServer) -> None:
+    run = Run(Waiting)
+
+    def lose() -> None:
+        assert EVENTS[f"{run.name} commits"].wait(20)
+        server.expire(run.name)
+
+    in_the_background(lose)
+    with pytest.raises(LeaveNow, match=f"^error: the session of topology '{run.name}' has expired") as caught:
+        run()
+    assert caught.value.exit_code == 1
+    EVENTS[f"{run.name} may go on"].set()
+    assert run.session._done.wait(20)
+
+
+class TestReporters:
+    SNAPSHOT = Snapshot("words", 1200, 1000, 30000, 64, 2, 20, 10.0, 100.0, 3000.0)
+
+    def test_json_is_one_object_a_wave_and_one_at_the_end(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with JsonReporter() as reporter:
+            reporter.starting("words", "state in x")
+            reporter.wave(self.SNAPSHOT)
+            reporter.look(self.SNAPSHOT)
+            reporter.ended(replace(self.SNAPSHOT, processing=0))
+        wave, end = map(json.loads, capsys.readouterr().out.splitlines())
+        assert wave["event"] == "wave"
+        assert (end["event"], end["processing"]) == ("end", 0)
+        assert (wave["txid_committed"], wave["transactions_per_sec"], wave["replays"]) == (1200, 100.0, 2)
+
+    def test_a_line_says_all_there_is_to_know(self) -> None:
+        assert progress_line(self.SNAPSHOT, 150.0, 4500.0) == (
+            "words  txid 1,200 committed · 150.0 transactions/s (avg 100.0) · 4,500 tuples/s (avg 3,000) · "
+            "64 in processing · 2 replays · 10 s"
+        )
+        assert summary(self.SNAPSHOT) == (
+            "words: 1,000 transactions, 30,000 tuples in 10.0 s: 100.0 transactions/s, 3,000 tuples/s, 2 replays; "
+            "committed up to txid 1,200"
+        )
+
+    def test_lines_come_at_most_once_a_second_and_only_when_something_was_committed(self) -> None:
+        with LineReporter() as reporter:
+            reporter.console = Console(file=io.StringIO(), width=200)
+            for tenth in range(40):
+                reporter.look(replace(self.SNAPSHOT, elapsed_secs=tenth / 10, txid_committed=min(tenth, 25)))
+            assert isinstance(reporter.console.file, io.StringIO)
+            lines = reporter.console.file.getvalue().splitlines()
+        assert [line.split()[2] for line in lines] == ["0", "10", "20", "25"]
+
+    def test_rates_are_those_of_the_last_seconds(self) -> None:
+        rates = Rates()
+        for second in range(1, 11):
+            slow = rates.look(
+                replace(self.SNAPSHOT, elapsed_secs=float(second), transactions=second, tuples=2 * second)
+            )
+        assert slow == (1.0, 2.0)
+        for second in range(11, 17):
+            fast = rates.look(
+                replace(self.SNAPSHOT, elapsed_secs=float(second), transactions=10 + (second - 10) * 100, tuples=0)
+            )
+        assert fast[0] == 100.0
+
+    def test_nothing_is_shown_where_there_is_no_terminal_unless_asked(self, capfd: pytest.CaptureFixture[str]) -> None:
+        for progress, kind in (("auto", Reporter), ("none", Reporter), ("live", LineReporter), ("json", JsonReporter)):
+            with reporter_for(progress) as reporter:
+                assert type(reporter) is kind
+        with reporter_for("auto") as reporter:
+            reporter.starting("words", "state in x")
+            reporter.wave(self.SNAPSHOT)
+            reporter.look(self.SNAPSHOT)
+            reporter.ended(self.SNAPSHOT)
+        assert capfd.readouterr() == ("", "")
+
+
+def test_the_default_state_directory_is_one_for_each_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from stormline.cli import running
+    from stormline.cli.main import main
+
+    seen: list[RunOptions] = []
+
+    def run_target(target: Any, config: Any, options: RunOptions, progress: str) -> int:
+        seen.append(options)
+        return 0
+
+    monkeypatch.setattr(running, "run_target", run_target)
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    for options in ([], ["--fresh"], ["--state-dir", "here"], ["--conf", "transactional.zookeeper.servers=a"]):
+        assert runner.invoke(main, ["run", "examples.words", *options]).exit_code == 0
+    assert [options.state_dir for options in seen] == [Path(".stormline/top-n-words"), None, Path("here"), None]
