@@ -1,6 +1,7 @@
 """Sums numbers into a SQLite file, as value + txid; the file's path and the pace come from the environment.
 
-NUMBERS_DB: the file. NUMBERS_COUNT: numbers of each of two partitions (default 40), taken two at a time.
+NUMBERS_DB: the file; one with the suffix .begun beside it shows that a commit has begun.
+NUMBERS_COUNT: numbers of each of two partitions (default 40), taken two at a time.
 NUMBERS_COMMIT_SECS: how long each commit takes (default 0). NUMBERS_FAIL_AT: the number at which the bolt raises.
 """
 
@@ -8,6 +9,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from stormline import (
@@ -49,6 +51,7 @@ class Store(BaseTransactionalBolt, ICommitter):
         self.sum += tuple.get_integer(1)
 
     def finish_batch(self) -> None:
+        Path(os.environ["NUMBERS_DB"] + ".begun").touch()
         time.sleep(float(os.environ.get("NUMBERS_COMMIT_SECS", "0")))
         with closing(sqlite3.connect(os.environ["NUMBERS_DB"])) as db, db:
             db.execute("create table if not exists sums (txid integer primary key, sum integer)")
