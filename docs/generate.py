@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
+from click.testing import CliRunner
 
 from stormline.cli.main import main
 from stormline.runtime.spark_settings import PREFERRED, REQUIRED
@@ -38,14 +38,15 @@ def configuration() -> str:
 
 def commands() -> str:
     """Return the page of all commands: their own help."""
-    parts = ["# Commands\n"]
-    context = click.Context(main, info_name="stormline")
-    parts.append(f"```text\n{main.get_help(context)}\n```\n")
-    for name in sorted(main.commands):
-        command = main.commands[name]
-        with click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100) as inner:
-            parts.append(f"## stormline {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+    parts = [f"# Commands\n\n```text\n{_help()}```\n"]
+    parts += [f"## stormline {name}\n\n```text\n{_help(name)}```\n" for name in sorted(main.commands)]
     return "\n".join(parts)
+
+
+def _help(*command: str) -> str:
+    shown = CliRunner().invoke(main, [*command, "--help"], prog_name="stormline", terminal_width=100)
+    assert shown.exit_code == 0, shown.output
+    return shown.output
 
 
 PAGES = {"configuration.md": configuration, "commands.md": commands}

@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("name", sorted(generate.PAGES))
 def test_a_generated_page_is_up_to_date(name: str) -> None:
-    made = generate.PAGES[name]()
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == made, "run `python -m docs.generate`"
+    # White space is not compared: each version of click wraps in its own way.
+    made, kept = generate.PAGES[name](), (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert kept.split() == made.split(), "run `make docs`"
 
 
 def test_every_key_is_in_the_docs() -> None:
