@@ -1,0 +1,80 @@
+"""Small spouts and bolts to declare topologies of; nothing of them is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormline import (
+    BaseBasicBolt,
+    BaseBatchBolt,
+    ICommitter,
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedTransactionalSpout,
+    ITransactionalSpout,
+    MemoryTransactionalSpout,
+    TransactionalTopologyBuilder,
+)
+
+
+class Emits:
+    """Declares `streams` (stream id → fields, or (fields, direct)); `config` is the component's own."""
+
+    def __init__(self, streams: Mapping[str, Any] | None = None, config: Any = None) -> None:
+        self.streams = {"default": ["tx", "word"]} if streams is None else streams
+        self.config = config
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        for stream, fields in self.streams.items():
+            declarer.declare_stream(stream, *(fields if isinstance(fields, tuple) else (fields,)))
+
+    def get_component_configuration(self) -> Any:
+        return self.config
+
+
+class Batch(Emits, BaseBatchBolt):
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None: ...
+    def execute(self, tup: Any) -> None: ...
+    def finish_batch(self) -> None: ...
+
+
+class Commits(Batch, ICommitter):
+    pass
+
+
+class Basic(Emits, BaseBasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None: ...
+
+
+class Spout(Emits, ITransactionalSpout):
+    def get_coordinator(self, conf: Any, context: Any) -> Any: ...
+    def get_emitter(self, conf: Any, context: Any) -> Any: ...
+
+
+class PartitionedSpout(Emits, IPartitionedTransactionalSpout):
+    def get_coordinator(self, conf: Any, context: Any) -> Any: ...
+    def get_emitter(self, conf: Any, context: Any) -> Any: ...
+
+
+class OpaqueSpout(Emits, IOpaquePartitionedTransactionalSpout):
+    def get_coordinator(self, conf: Any, context: Any) -> Any: ...
+    def get_emitter(self, conf: Any, context: Any) -> Any: ...
+
+
+class FirstTask:
+    """A custom grouping."""
+
+    def prepare(self, context: Any, stream: Any, target_tasks: Sequence[int]) -> None:
+        self.tasks = list(target_tasks)
+
+    def choose_tasks(self, task_id: int, values: Sequence[Any]) -> Sequence[int]:
+        return self.tasks[:1]
+
+
+def builder(spout: Any = None, parallelism: int | None = None) -> TransactionalTopologyBuilder:
+    """Return a builder whose spout 'words' declares ['tx', 'word']."""
+    return TransactionalTopologyBuilder("counts", "words", Spout() if spout is None else spout, parallelism)
+
+
+def memory_spout() -> MemoryTransactionalSpout:
+    return MemoryTransactionalSpout({}, ["word"], 1)
