@@ -177,7 +177,7 @@ class TopologyRunner:
 
     def _patience(self) -> float | None:
         times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
-        if not (self._waves.busy or self._stop_asked.is_set() or self._poisoned):
+        if self._wave_may_begin():
             if self._to_process:
                 times.append(self._not_before)
             elif coordinator.has_room(self._state):
@@ -229,9 +229,16 @@ class TopologyRunner:
 
     # ------------------------------------------------------------------------------------ processing phase
 
+    def _wave_may_begin(self) -> bool:
+        """Tell whether the next wave may begin. While transactions wait for their commits it begins only where half
+        of all there may be find place in it: a job costs as much for one transaction as for many."""
+        if self._waves.busy or self._stop_asked.is_set() or self._poisoned:
+            return False
+        return not self._results or 2 * (self._pending_max - len(self._results)) >= self._pending_max
+
     def _begin_wave(self) -> None:
         now = time.monotonic()
-        if self._waves.busy or self._stop_asked.is_set() or self._poisoned or now < self._not_before:
+        if not self._wave_may_begin() or now < self._not_before:
             return
         if now >= self._ask_spout_at:
             self._initialize_new()

@@ -167,3 +167,17 @@ def test_progress_is_told_once_a_wave() -> None:
     assert seen[-1].topology == "t"
     assert handle.snapshot().txid_committed == 4
     assert handle.snapshot().tuples_per_sec > 0
+
+
+def test_waves_wait_until_half_of_all_transactions_find_place() -> None:
+    handle, engine = start([])
+    handle.await_drained(30)
+    handle.kill()
+    assert sum(engine.sizes) == 4
+    with InProcessCluster() as cluster:
+        config = {"topology.max.spout.pending": 8}
+        topology = line("w", numbers(400), 5, lambda b: b.set_bolt("store", Store("w")).shuffle_grouping("spout"))
+        waves = cluster.submit_topology("w", config, topology)
+        waves.await_drained(30)
+        assert waves.snapshot().transactions == 40
+        assert waves.snapshot().waves <= 10
