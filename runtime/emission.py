@@ -64,34 +64,51 @@ class EmitterTask:
         if committed > 0 and hasattr(emitter, "cleanup_before"):
             emitter.cleanup_before(committed + 1)
 
-    def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector) -> dict[int, PartitionBatch]:
-        """Emit this task's share of one attempt; return its partitions. Raises what the emitter raises."""
+    def emit(
+        self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]
+    ) -> None:
+        """Emit this task's share of one attempt, and note its `partitions`. Raises what the emitter raises."""
         emitter = self._env.emitter(self._task)
         self._clean_up(emitter)
         kind = self._spout.component.kind
         if kind is ComponentKind.TRANSACTIONAL_SPOUT:
-            emitter.emit_batch(wave_attempt.attempt, wave_attempt.metadata, collector)
-            return {}
-        if kind is ComponentKind.PARTITIONED_SPOUT:
-            return self._emit_partitioned(emitter, wave_attempt, collector)
-        return self._emit_opaque(emitter, wave_attempt, collector)
+            emitter.emit_batch(wave_attempt.attempt, self._env.copied(wave_attempt.metadata), collector)
+        elif kind is ComponentKind.PARTITIONED_SPOUT:
+            self._emit_partitioned(emitter, wave_attempt, collector, partitions)
+        elif wave_attempt.frozen:
+            self._emit_frozen(emitter, wave_attempt, collector, partitions)
+        else:
+            self._emit_opaque(emitter, wave_attempt, collector, partitions)
 
     def _owned(self, partitions: int) -> range:
         return range(self._index, partitions, len(self._spout.tasks))
 
+    def _last(self, partition: int) -> Any:
+        return self._env.copied(self._positions.get(partition))
+
+    def _keep_absent(self, present: int, partitions: dict[int, PartitionBatch]) -> None:
+        """Keep the positions of partitions that are not there now: they may come back."""
+        for partition, position in self._positions.items():
+            if partition >= present and partition % len(self._spout.tasks) == self._index:
+                partitions[partition] = PartitionBatch(position, 0, gave=False)
+
     def _emit_partitioned(
-        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
-    ) -> dict[int, PartitionBatch]:
-        batches: dict[int, PartitionBatch] = {}
+        self,
+        emitter: Any,
+        wave_attempt: WaveAttempt,
+        collector: TaskCollector,
+        partitions: dict[int, PartitionBatch],
+    ) -> None:
         for partition in self._owned(wave_attempt.metadata):
             before = collector.emitted
             stored = wave_attempt.stored.get(partition)
             if stored is None:
-                last = self._positions.get(partition)
+                last = self._last(partition)
                 metadata = emitter.emit_partition_batch_new(wave_attempt.attempt, collector, partition, last)
+                metadata = self._env.copied(metadata)
             else:
-                metadata = stored.metadata
-                emitter.emit_partition_batch(wave_attempt.attempt, collector, partition, metadata)
+                metadata, copy = stored.metadata, self._env.copied(stored.metadata)
+                emitter.emit_partition_batch(wave_attempt.attempt, collector, partition, copy)
             rows = collector.emitted - before
             if stored is not None and wave_attempt.frozen and rows != stored.rows:
                 raise ChangedBatch(
@@ -99,34 +116,39 @@ class EmitterTask:
                     f"{wave_attempt.attempt}; it gave {stored.rows} when its commit began"
                 )
             self._positions[partition] = metadata
-            batches[partition] = PartitionBatch(metadata, rows)
-        return batches
+            partitions[partition] = PartitionBatch(metadata, rows)
+        self._keep_absent(wave_attempt.metadata, partitions)
 
     def _emit_opaque(
-        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
-    ) -> dict[int, PartitionBatch]:
-        if wave_attempt.frozen:
-            return self._emit_frozen(emitter, wave_attempt, collector)
-        batches: dict[int, PartitionBatch] = {}
-        for partition in self._owned(emitter.num_partitions()):
-            last = self._positions.get(partition)
+        self,
+        emitter: Any,
+        wave_attempt: WaveAttempt,
+        collector: TaskCollector,
+        partitions: dict[int, PartitionBatch],
+    ) -> None:
+        present = emitter.num_partitions()
+        for partition in self._owned(present):
             recorder = _Recorder(collector, self._env.registry, None)
+            last = self._last(partition)
             metadata = emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
             gave = metadata is not None
-            position = metadata if gave else last
+            position = self._env.copied(metadata) if gave else self._positions.get(partition)
             self._positions[partition] = position
-            batches[partition] = PartitionBatch(position, recorder.rows, recorder.checksum, gave)
-        return batches
+            partitions[partition] = PartitionBatch(position, recorder.rows, recorder.checksum, gave)
+        self._keep_absent(present, partitions)
 
     def _emit_frozen(
-        self, emitter: Any, wave_attempt: WaveAttempt, collector: TaskCollector
-    ) -> dict[int, PartitionBatch]:
+        self,
+        emitter: Any,
+        wave_attempt: WaveAttempt,
+        collector: TaskCollector,
+        partitions: dict[int, PartitionBatch],
+    ) -> None:
         mine = {p: b for p, b in wave_attempt.stored.items() if p % len(self._spout.tasks) == self._index}
         for partition, stored in mine.items():
             if stored.gave:
                 recorder = _Recorder(collector, self._env.registry, stored.rows)
-                last = self._positions.get(partition)
-                emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
+                emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, self._last(partition))
                 if (recorder.rows, recorder.checksum) != (stored.rows, stored.checksum):
                     raise ChangedBatch(
                         f"partition {partition} of opaque spout {self._spout.id!r} gave {recorder.rows} tuples for "
@@ -134,4 +156,4 @@ class EmitterTask:
                         "began; the transaction waits until it gives them again"
                     )
             self._positions[partition] = stored.metadata
-        return mine
+        partitions.update(mine)

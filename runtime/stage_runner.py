@@ -171,7 +171,7 @@ class StageRunner:
         collector = self._collector(run, spout, task)
 
         def call() -> None:
-            run.result.partitions.update(emitter.emit(run.wave_attempt, collector))
+            emitter.emit(run.wave_attempt, collector, run.result.partitions)
 
         run_guarded(call, spout.id, task, "the emitter", run.fail)
         run.result.rows += collector.emitted

@@ -117,6 +117,10 @@ class TaskEnvironment:
             self._emitters[task] = emitter
         return emitter
 
+    def copied(self, metadata: Any) -> Any:
+        """Return metadata as a restart would read it: user code may change what it was given, or gave."""
+        return metadata if type(metadata) in _ATOMS else self.registry.unpack(self.registry.pack(metadata))
+
     def chooser(self, edge: Edge, source_task: int, seed: int) -> routing.Choose:
         """Return what chooses target tasks of `edge` for one sender; `seed` varies where a shuffle begins."""
         tasks = self.plan.components[edge.target].tasks

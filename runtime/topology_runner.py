@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,7 +154,7 @@ class TopologyRunner:
     def _loop(self) -> None:
         stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-        self._call_spout(lambda: self._spout.resume(newest))
+        self._call_spout(lambda: self._spout.resume(self._env.copied(newest)))
         self._state, actions = coordinator.start(
             self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
         )
@@ -285,14 +285,14 @@ class TopologyRunner:
             txid = first + len(begun)
             ready = self._ask(self._spout.is_ready, positions, txid - 1 - known) is True
             if ready:
-                metadata = self._ask(self._spout.initialize, txid, prev)
+                metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
                 ready = metadata is not _NOT_NOW
                 if ready:
-                    prev = begun[txid] = metadata
+                    prev = begun[txid] = self._of_spout(self._env.copied, metadata)
         if not ready:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
-            self._store_batches(self._batches.begin, begun)
+            self._of_spout(self._batches.begin, begun)
             for metadata in begun.values():
                 self._step(Initialized(metadata))
         elif not ready and not self._state.active:
@@ -357,7 +357,7 @@ class TopologyRunner:
         fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
         if fixed:
             self._unfix_after(good[-1].attempt.transaction_id)
-            self._store_batches(self._batches.fix, fixed)
+            self._of_spout(self._batches.fix, fixed)
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
@@ -369,10 +369,10 @@ class TopologyRunner:
         for result in good:
             self._accept(result)
 
-    def _store_batches(self, write: Callable[[Mapping[int, Any]], None], batches: Mapping[int, Any]) -> None:
-        """Write batches; an error of what the spout gave names the spout."""
+    def _of_spout(self, call: Callable[[Any], Any], metadata: Any) -> Any:
+        """Call what packs metadata; an error of what the spout gave names the spout."""
         try:
-            write(batches)
+            return call(metadata)
         except (SerializationError, StateTooLarge) as error:
             raise type(error)(f"metadata that spout {self._env.plan.spout.id!r} gave: {error}") from error
 
