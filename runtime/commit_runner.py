@@ -162,8 +162,10 @@ class CommitRun:
         emitter = self._env.emitter(task)
         packed = self._result.emitters.get(task)
         if packed is not None:
-            context = self._env.context(self._env.plan.spout.id, task)
-            unpack_state(emitter, packed, {"conf": self._env.conf(self._env.plan.spout.id), "context": context})
+            spout = self._env.plan.spout
+            collector = TaskCollector(spout, task, self.attempt, {})
+            bindings = {"conf": self._env.conf(spout.id), "context": self._env.context(spout.id, task)}
+            unpack_state(emitter, packed, {**bindings, "collector": collector})
         emitter.commit(self.attempt)
 
     def abandon(self) -> None:

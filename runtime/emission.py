@@ -64,9 +64,7 @@ class EmitterTask:
         if committed > 0 and hasattr(emitter, "cleanup_before"):
             emitter.cleanup_before(committed + 1)
 
-    def emit(
-        self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]
-    ) -> None:
+    def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]) -> None:
         """Emit this task's share of one attempt, and note its `partitions`. Raises what the emitter raises."""
         emitter = self._env.emitter(self._task)
         self._clean_up(emitter)

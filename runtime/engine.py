@@ -47,10 +47,14 @@ def run_driver_stage(env: TaskEnvironment, layout: Layout, wave: Wave) -> tuple[
 
 
 class InProcessEngine:
-    """Runs every stage in this process, slot after slot: no Spark, the same stage runner."""
+    """Runs every stage in this process, slot after slot: no Spark, the same stage runner.
+
+    `_workers` stands for the executors: what they keep is not what the driver keeps.
+    """
 
     def __init__(self, env: TaskEnvironment, slots: int = 2) -> None:
         self._env = env
+        self._workers = TaskEnvironment(env.plan, env.epoch)
         self._layout = Layout(env.plan, slots)
 
     def process(self, wave: Wave) -> WaveResult:
@@ -66,11 +70,11 @@ class InProcessEngine:
         slots = self._layout.slots[stage]
         for slot in range(slots):
             mine = [(to, block) for to, block in given if to % slots == slot]
-            yield from StageRunner(self._env, self._layout, wave, stage, slot).run(mine)
+            yield from StageRunner(self._workers, self._layout, wave, stage, slot).run(mine)
 
     def cancel(self) -> None:
         """Do nothing: user code cannot be interrupted in this process."""
 
     def close(self) -> None:
         """Let components clean up."""
-        self._env.close()
+        self._workers.close()

@@ -20,7 +20,7 @@ from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, W
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import GroupingKind
-from stormline.topology.plan import Edge, PlannedComponent, Transfer
+from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
 from stormline.topology.tuples import Tuple
 
 SlotBlock = tuple[int, bytes]
@@ -178,8 +178,9 @@ class StageRunner:
         collector.close()
 
     def _pack_emitter(self, task: int) -> bytes | None:
-        if not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
-            return None
+        on_driver = self._plan.stages[self._stage].placement is Placement.DRIVER
+        if on_driver or not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
+            return None  # on the driver, the emitter that commits is this very object
         try:
             return pack_state(self._env.emitter(task))
         except Exception:
