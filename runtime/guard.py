@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 
 import cloudpickle
@@ -16,7 +16,8 @@ from stormline.topology.errors import FailedException, ReportedFailedException
 
 log = logging.getLogger("stormline")
 
-_OUR_ROOMS = f"{Path(__file__).parent.parent}/"
+# As frames name it, to the letter: on an executor the zip of a bundle is "./x.zip".
+_OUR_ROOMS = f"{os.path.dirname(os.path.dirname(__file__))}/"
 
 
 class AttemptAborted(BaseException):
@@ -46,10 +47,17 @@ def packed_exception(error: BaseException) -> bytes | None:
     return packed
 
 
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:
+        return f"<its text cannot be had: {type(another).__name__}>"
+
+
 def failure_of(error: BaseException, component: str, task: int | None, where: str) -> Failure:
     """Return what an exception of user code means for its attempt."""
     message = f"{type(error).__name__} in {where} of {component!r}" + (f", task {task}" if task is not None else "")
-    message += f": {error}"
+    message += f": {_text(error)}"
     if isinstance(error, FailedException):
         if isinstance(error, ReportedFailedException):
             log.warning("%s", message, exc_info=error)
@@ -67,7 +75,9 @@ def run_guarded(
         call()
     except AttemptAborted:
         return False
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
         on_failure(failure_of(error, component, task, where))
         return False
     return True

@@ -176,5 +176,5 @@ class TaskEnvironment:
         for close in closing:
             try:
                 close()
-            except Exception:
+            except BaseException:  # whatever it is, the others are closed too
                 log.exception("closing a component of topology %s", self.plan.topology_id)

@@ -280,22 +280,23 @@ class TopologyRunner:
         first = coordinator.next_txid(self._state)
         room = self._pending_max - len(self._state.active)
         positions, known = self._newest_positions()
-        ready = True
-        while ready and len(begun) < room:
+        answer: object = True
+        while answer is True and len(begun) < room:
             txid = first + len(begun)
-            ready = self._ask(self._spout.is_ready, positions, txid - 1 - known) is True
-            if ready:
+            answer = self._ask(self._spout.is_ready, positions, txid - 1 - known)
+            if answer is True:
                 metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
-                ready = metadata is not _NOT_NOW
-                if ready:
+                if metadata is _NOT_NOW:
+                    answer = _NOT_NOW
+                else:
                     prev = begun[txid] = self._of_spout(self._env.copied, metadata)
-        if not ready:
+        if answer is not True:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
             self._of_spout(self._batches.begin, begun)
             for metadata in begun.values():
                 self._step(Initialized(metadata))
-        elif not ready and not self._state.active:
+        elif answer is False and not self._state.active:
             self.idle_looks += 1
             self._notify()
 
@@ -311,18 +312,19 @@ class TopologyRunner:
         try:
             return question(*args)
         except FailedException as error:
-            log.warning("the coordinator of spout %r fails and is asked again: %s", self._env.plan.spout.id, error)
+            failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
+            log.warning("%s; it is asked again later", failure.message)
             return _NOT_NOW
-        except Exception as error:
+        except BaseException as error:
             raise self._spout_error(error) from error
 
     def _call_spout(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception as error:
+        except BaseException as error:
             raise self._spout_error(error) from error
 
-    def _spout_error(self, error: Exception) -> StormlineError:
+    def _spout_error(self, error: BaseException) -> StormlineError:
         failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
         return fatal_error(self._env.plan.topology_id, None, failure)
 
@@ -477,7 +479,7 @@ class TopologyRunner:
         for close in (self._spout.close, self._engine.close, self._env.close, self._store.close):
             try:
                 close()
-            except Exception:
+            except BaseException:  # whatever it is, the ownership is given up
                 log.warning("ending topology %s", self._env.plan.topology_id, exc_info=True)
 
 
