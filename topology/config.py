@@ -194,7 +194,7 @@ class Config(dict[str, Any]):
         """Stop the topology when one batch has failed this many times."""
         self[MAX_BATCH_ATTEMPTS] = attempts
 
-    def register_serialization(self, cls: type, serializer: Serializer | None = None) -> None:
+    def register_serialization(self, cls: type, serializer: Serializer | type[Serializer] | None = None) -> None:
         """Let tuples and metadata hold objects of `cls`; see `Registration`."""
         self[KRYO_REGISTER] = [*self.get(KRYO_REGISTER, ()), Registration.of(cls, serializer)]
 

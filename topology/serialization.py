@@ -134,7 +134,7 @@ class Registration:
     name: str
 
     @classmethod
-    def of(cls, target: type, serializer: Serializer | None = None) -> Registration:
+    def of(cls, target: type, serializer: Serializer | type[Serializer] | None = None) -> Registration:
         """Register `target`; dataclasses, NamedTuples and Enums need no serializer.
 
         Raises:
@@ -169,6 +169,7 @@ _HOLDING = frozenset({int, float, complex, str, bytes, bytearray, list, tuple, d
 _BUFFERS = frozenset({bytearray, memoryview})
 _NESTING = frozenset({list, dict})
 _LISTS = frozenset({list})
+_SETS = frozenset({set, frozenset})
 _LOOKED_FOR = _BUFFERS | _NESTING
 
 _Encoder = Callable[[Any], Any]
@@ -404,6 +405,8 @@ class Registry:
         if built_in is not None:
             code, encode, _ = built_in
             data = encode(value)
+            if kind in _SETS:  # their order differs from process to process, and the bytes are compared
+                data.sort(key=lambda item: self._pack_inner(item, depth))
             return msgpack.ExtType(code, data if kind is int else self._pack_inner(data, depth))
         registration = self._by_class.get(kind)
         if registration is None:
