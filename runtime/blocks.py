@@ -101,19 +101,19 @@ def decode(block: bytes, origin: Origin) -> Block:
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
 
 
-def pack_rows(rows: list[Any], edge: Edge, plan: Plan, registry: Registry) -> bytes:
+def pack_rows(rows: list[Any], source: str, stream: str, plan: Plan, registry: Registry) -> bytes:
     """Return rows as bytes; an `UnregisteredClass` names component, stream and field."""
     try:
         return registry.pack(rows)
     except UnregisteredClass:
-        fields = plan.components[edge.source].component.streams[edge.stream].fields
+        fields = plan.components[source].component.streams[stream].fields
         for row in rows:
             for name, value in zip(fields, row, strict=True):
                 try:
                     registry.pack(value)
                 except UnregisteredClass as error:
                     raise UnregisteredClass(
-                        f"{edge.source!r} emitted to stream {edge.stream!r}, field {name!r}: {error}"
+                        f"{source!r} emitted to stream {stream!r}, field {name!r}: {error}"
                     ) from None
         raise
 
@@ -134,7 +134,7 @@ class Outbox:
 
     def send(self, attempt: int, edge: Edge, source_task: int, target_task: int, rows: list[Any]) -> None:
         """Send rows of one attempt to one task, and count them."""
-        packed = pack_rows(rows, edge, self.plan, self.registry)
+        packed = pack_rows(rows, edge.source, edge.stream, self.plan, self.registry)
         count = (attempt, edge.index, source_task, target_task)
         self._counts[count] = self._counts.get(count, 0) + len(rows)
         target = self.slot_of(target_task)

@@ -17,7 +17,7 @@ from stormline.topology.plan import Edge
 from stormline.topology.tuples import Tuple
 
 OnFailure = Callable[[Failure], None]
-Emitted = Sequence[tuple[str, int | None, Sequence[Any]]]
+Emitted = Sequence[tuple[str, int | None, bytes]]
 
 
 class BoltTask(Protocol):
@@ -141,10 +141,10 @@ class HeldTuples:
     """Stands for a deferred task whose state cannot travel: keeps its tuples for the commit phase."""
 
     def __init__(self) -> None:
-        self.tuples: list[tuple[int, int, Any]] = []
+        self.tuples: list[tuple[int, int, bytes]] = []
 
-    def hold(self, edge: int, source_task: int, rows: Any) -> None:
-        """Keep rows, packed (bytes) or not (a list)."""
+    def hold(self, edge: int, source_task: int, rows: bytes) -> None:
+        """Keep packed rows."""
         self.tuples.append((edge, source_task, rows))
 
 

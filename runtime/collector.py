@@ -29,12 +29,13 @@ Route = Callable[[int | None, Sequence[Any]], None]
 class Output:
     """One stream of one task: what it was declared with, and where its tuples go."""
 
-    __slots__ = ("arity", "declaration", "direct", "routes")
+    __slots__ = ("arity", "declaration", "direct", "listeners", "routes")
 
-    def __init__(self, declaration: StreamDeclaration, routes: Sequence[Route]) -> None:
+    def __init__(self, declaration: StreamDeclaration, routes: Sequence[Route], listeners: frozenset[int]) -> None:
         self.declaration = declaration
         self.arity = len(declaration.fields)
         self.direct = declaration.direct
+        self.listeners = listeners
         self.routes = tuple(routes)
 
 
@@ -81,6 +82,11 @@ class TaskCollector:
         if not output.direct:
             raise DirectStreamMismatch(
                 f"{self._who()} emits directly to stream {stream!r}, which is not declared with direct=True; use emit()"
+            )
+        if task_id not in output.listeners and output.listeners:
+            raise DirectStreamMismatch(
+                f"{self._who()} emits directly to task {task_id!r} on stream {stream!r}; the tasks that listen to it "
+                f"are {sorted(output.listeners)}, see context.component_tasks(id)"
             )
         self._check(values, output, stream)
         for route in output.routes:

@@ -41,10 +41,11 @@ class _CommitTask:
     def _outputs(self) -> dict[str, Output]:
         outputs: dict[str, Output] = {}
         for stream, declaration in self._planned.component.streams.items():
-            routes: list[Route] = [self._route(edge) for edge in self._env.plan.out_edges(self._planned.id, stream)]
+            edges = self._env.plan.out_edges(self._planned.id, stream)
+            routes: list[Route] = [self._route(edge) for edge in edges]
             if self._env.debug(self._planned.id):
                 routes.insert(0, logged(self._planned.id, self.task, stream))
-            outputs[stream] = Output(declaration, routes)
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges))
         return outputs
 
     def _route(self, edge: Edge) -> Route:
@@ -84,17 +85,17 @@ class _CommitTask:
         self._bolt.prepare(conf, context, self.collector, self._attempt)
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
-        for stream, direct, values in self._deferred.emitted:
+        for stream, direct, packed in self._deferred.emitted:
+            row = [self._attempt, *self._env.registry.unpack(packed)[0][1:]]
             if direct is None:
-                self.collector.emit(values, stream)
+                self.collector.emit(row, stream)
             else:
-                self.collector.emit_direct(direct, values, stream)
+                self.collector.emit_direct(direct, row, stream)
         execute = self._bolt.execute
         for index, source_task, packed in self._deferred.tuples:
-            rows = self._env.registry.unpack(packed) if isinstance(packed, bytes) else packed
             make = tuple_maker(self._env, self._env.plan.edges[index], source_task, self._attempt)
-            for row in rows:
-                execute(make(list(row)))
+            for row in self._env.registry.unpack(packed):
+                execute(make(row))
         for edge, source_task, _, values in inbox:
             execute(tuple_maker(self._env, edge, source_task, self._attempt)(list(values)))
 

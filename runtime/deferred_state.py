@@ -7,15 +7,27 @@ These are pickles in Spark's own channel, of the process that made them; none is
 from __future__ import annotations
 
 import copyreg
+import io
 import pickle
 from collections.abc import Mapping
 from typing import Any
 
-from stormline.runtime.rebinding import bound
+from stormline.runtime.rebinding import bound, rebound
 
 
 class CannotTravel(Exception):
     """The bolt holds something that cannot be packed: a connection, a file, a lock."""
+
+
+class _StatePickler(pickle.Pickler):
+    """Where the state points back to the bolt, the bolt that receives the state takes its place."""
+
+    def __init__(self, file: io.BytesIO, bolt: Any) -> None:
+        super().__init__(file, protocol=5)
+        self._bolt = bolt
+
+    def reducer_override(self, obj: Any) -> Any:
+        return (rebound, ("bolt",)) if obj is self._bolt else NotImplemented
 
 
 def pack_state(bolt: Any) -> bytes:
@@ -24,7 +36,9 @@ def pack_state(bolt: Any) -> bytes:
         reduced = bolt.__reduce_ex__(4)
         if not isinstance(reduced, tuple) or reduced[0] is not copyreg.__newobj__ or len(reduced[1]) != 1:  # type: ignore[attr-defined]
             raise CannotTravel(f"{type(bolt).__name__} has a way of its own to be pickled")
-        return pickle.dumps(reduced[2] if len(reduced) > 2 else None, protocol=5)
+        packed = io.BytesIO()
+        _StatePickler(packed, bolt).dump(reduced[2] if len(reduced) > 2 else None)
+        return packed.getvalue()
     except CannotTravel:
         raise
     except Exception as error:
@@ -34,7 +48,7 @@ def pack_state(bolt: Any) -> bytes:
 def unpack_state(bolt: Any, packed: bytes, bindings: Mapping[str, Any]) -> None:
     """Give `bolt`, a fresh copy, the state that `pack_state` packed; raise `CannotTravel` where it does not fit."""
     try:
-        with bound(bindings):
+        with bound({**bindings, "bolt": bolt}):
             state = pickle.loads(packed)
         if hasattr(bolt, "__setstate__"):
             bolt.__setstate__(state)

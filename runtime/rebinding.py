@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,12 +17,15 @@ class TaskConf(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return rebound, ("conf",)
 
-    def __deepcopy__(self, memo: Any) -> TaskConf:
-        return self
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return copy.deepcopy(dict(self), memo)
 
 
 def rebound(what: str) -> Any:
-    """Return the present task's own `conf`, `context` or `collector`."""
+    """Return the present task's own `conf`, `context` or `collector`, or the `bolt` itself."""
     return _HERE.bindings[what]
 
 

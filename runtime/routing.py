@@ -124,7 +124,7 @@ def custom(edge: Edge, source_task: int, tasks: Sequence[int]) -> Choose:
     known = frozenset(tasks)
 
     def choose(values: Sequence[Any]) -> Sequence[int]:
-        chosen = grouping.choose_tasks(source_task, values)
+        chosen = tuple(grouping.choose_tasks(source_task, values))
         for task in chosen:
             if task not in known:
                 raise InvalidChoice(

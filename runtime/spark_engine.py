@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import sys
 import uuid
 from typing import Any
@@ -83,7 +82,7 @@ class SparkEngine:
             sc.setJobGroup(self._run, f"{self._name}: {wave.title}", interruptOnCancel=False)
             rdd: RDD[Any] | None = None
             title = ""
-            packed = pickle.dumps(wave, protocol=5)
+            packed = cloudpickle.dumps(wave, protocol=5)  # metadata may be of a class of the script
             for stage in self._env.plan.stages:
                 if stage.placement is Placement.EXECUTORS:
                     rdd = self._add_stage(rdd, title, stage, given, packed)

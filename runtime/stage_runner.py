@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import cloudpickle
 
 from stormline.runtime import blocks, routing
 from stormline.runtime.blocks import Outbox
@@ -46,7 +47,7 @@ class _AttemptRun:
         self.attempt = wave_attempt.attempt
         self.result = AttemptResult(wave_attempt.attempt)
         self.tasks: dict[int, BatchBoltTask | BasicBoltTask | HeldTuples] = {}
-        self.held_emits: dict[int, list[tuple[str, int | None, Sequence[Any]]]] = {}
+        self.held_emits: dict[int, list[tuple[str, int | None, bytes]]] = {}
         self.exchanges: list[_Exchange] = []
         self.collectors: list[TaskCollector] = []
         self.finished = False
@@ -139,7 +140,7 @@ class StageRunner:
         failed = [run.index for run in self._runs if run.failed]
         self._outbox.close(self._layout.targets_of(self._stage), failed)
         yield from self._outbox.drain()
-        yield 0, bytes([blocks.FOR_DRIVER]) + pickle.dumps(self._report, protocol=5)
+        yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
 
     # ------------------------------------------------------------------------------------ spout
 
@@ -230,18 +231,22 @@ class StageRunner:
             routes: list[Route] = []
             if self._env.debug(planned.id):
                 routes.append(logged(planned.id, task, stream))
-            if planned.deferred:
-                routes.append(self._hold_emits(run, task, stream))
+            edges = self._plan.out_edges(planned.id, stream)
+            if planned.deferred and edges:
+                routes.append(self._hold_emits(run, planned, task, stream))
             else:
-                routes += [self._route(run, edge, task) for edge in self._plan.out_edges(planned.id, stream)]
-            outputs[stream] = Output(declaration, routes)
+                routes += [self._route(run, edge, task) for edge in edges]
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges))
         collector = TaskCollector(planned, task, run.attempt, outputs)
         run.collectors.append(collector)
         return collector
 
-    def _hold_emits(self, run: _AttemptRun, task: int, stream: str) -> Route:
+    def _hold_emits(self, run: _AttemptRun, planned: PlannedComponent, task: int, stream: str) -> Route:
         held = run.held_emits.setdefault(task, [])
-        return lambda direct, values: held.append((stream, direct, list(values)))
+        return lambda direct, values: held.append((stream, direct, self._packed(values, planned.id, stream)))
+
+    def _packed(self, values: Sequence[Any], source: str, stream: str) -> bytes:
+        return blocks.pack_rows([[None, *values[1:]]], source, stream, self._plan, self._env.registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
         choose = self._chooser(edge, task)
@@ -272,7 +277,7 @@ class StageRunner:
             for target in choose(values) if direct is None else known & {direct}:
                 receiver = self._task(run, target)
                 if isinstance(receiver, HeldTuples):
-                    receiver.hold(edge.index, task, [[None, *values[1:]]])
+                    receiver.hold(edge.index, task, self._packed(values, edge.source, edge.stream))
                 elif receiver is None or not receiver.execute_one(Tuple(list(values), source)):
                     raise AttemptAborted
 

@@ -90,8 +90,10 @@ class TaskEnvironment:
         """Return a fresh copy of the declared BatchBolt."""
         declared = self.plan.components[component].component.obj
         assert isinstance(declared, IBatchBolt)
-        state = getattr(declared, "__dict__", None)
-        if state is not None and all(type(value) in _ATOMS for value in state.values()):
+        reduced = declared.__reduce_ex__(4)
+        state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared
+        # What stands in __slots__ makes the state a tuple.
+        if state is None or (type(state) is dict and all(type(value) in _ATOMS for value in state.values())):
             return copy.copy(declared)
         return copy.deepcopy(declared)
 
@@ -138,6 +140,10 @@ class TaskEnvironment:
             key = self._key(edge, tasks)
             return key if kind is GroupingKind.FIELDS else routing.partial_key(key)
         return routing.shuffle(tasks, seed)
+
+    def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
+        """Return all tasks that these subscriptions may reach."""
+        return frozenset(task for edge in edges for task in self.plan.components[edge.target].tasks)
 
     def source(self, edge: Edge, task: int) -> TupleSource:
         """Return what tuples of `edge` say of their origin; shared by all of them."""

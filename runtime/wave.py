@@ -83,13 +83,13 @@ class Failure:
 class DeferredTask:
     """What the processing phase leaves of one task of a deferred bolt.
 
-    Either its `state` (packed) and what it `emitted` meanwhile, (stream, target task or None, values); or its
-    `tuples` as (edge, source task, rows), rows packed or not, to be executed at the commit.
+    Either its `state` and what it `emitted` meanwhile, (stream, target task or None, one row); or its `tuples` as
+    (edge, source task, rows), to be executed at the commit. Rows are packed.
     """
 
     state: bytes | None = None
-    emitted: Sequence[tuple[str, int | None, Sequence[Any]]] = ()
-    tuples: Sequence[tuple[int, int, Any]] = ()
+    emitted: Sequence[tuple[str, int | None, bytes]] = ()
+    tuples: Sequence[tuple[int, int, bytes]] = ()
 
 
 @dataclass(slots=True)
