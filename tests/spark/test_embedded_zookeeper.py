@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+
+from stormline.runtime import embedded_zookeeper
+from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
+from stormline.runtime.errors import StateDirInUse
+from stormline.runtime.state_store import Put
+from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+
+
+def open_store(zookeeper: EmbeddedZooKeeper) -> ZooKeeperStateStore:
+    return ZooKeeperStateStore.open(zookeeper.hosts, "/transactional", "topo", session_timeout_ms=1000)
+
+
+@pytest.fixture
+def zookeeper(spark: SparkContext, tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
+    zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")
+    yield zookeeper
+    zookeeper.stop()
+
+
+@pytest.fixture
+def other_driver(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.embedded_driver", str(tmp_path / "state")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "written\n"
+        yield driver
+        driver.kill()
+
+
+def test_the_data_outlives_the_server(spark: SparkContext, zookeeper: EmbeddedZooKeeper) -> None:
+    for epoch in (1, 2):
+        store = open_store(zookeeper)
+        assert store.epoch == epoch
+        store.write([Put("a", epoch)])
+        store.close()
+        zookeeper.stop()
+        zookeeper.stop()
+        zookeeper = EmbeddedZooKeeper(spark, zookeeper.data_dir)
+    store = open_store(zookeeper)
+    assert store.get("a") == 2
+    store.close()
+    zookeeper.stop()
+
+
+def test_one_directory_is_served_once(spark: SparkContext, zookeeper: EmbeddedZooKeeper) -> None:
+    with pytest.raises(StateDirInUse, match=rf"state directory {zookeeper.data_dir} is in use by this process; stop"):
+        EmbeddedZooKeeper(spark, zookeeper.data_dir)
+    store = open_store(zookeeper)
+    store.write([Put("a", 1)])
+    store.close()
+
+
+def test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data(
+    spark: SparkContext, tmp_path: Path, other_driver: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(StateDirInUse, match=r"/state is in use by another process, and was still after 0\.3 s; stop"):
+        EmbeddedZooKeeper(spark, tmp_path / "state", lock_wait_secs=0.3)
+    other_driver.kill()
+    zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")  # waits for the JVM of the killed driver to end
+    store = open_store(zookeeper)
+    assert (store.epoch, store.get("a")) == (2, 1)
+    store.close()
+    zookeeper.stop()
+
+
+def test_the_disk_does_not_fill_up(spark: SparkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded_zookeeper, "LOG_WRITES_MAX", 20)
+    monkeypatch.setattr(embedded_zookeeper, "PURGE_SECS", 0.05)
+    zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")
+    store = open_store(zookeeper)
+    for n in range(600):
+        store.write([Put("a", n)])
+    zookeeper.purge()
+    names = os.listdir(tmp_path / "state" / "version-2")
+    assert len([name for name in names if name.startswith("snapshot.")]) <= 5
+    assert len(names) <= 12
+    store.close()
+    zookeeper.stop()
+    zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")
+    store = open_store(zookeeper)
+    assert store.get("a") == 599
+    store.close()
+    zookeeper.stop()
