@@ -133,6 +133,23 @@ class TestTakeOver:
             thread.join()
         assert sorted(type(result).__name__ for result in results) == ["AlreadyRunning"] * 5 + ["ZooKeeperStateStore"]
 
+    def test_what_another_driver_writes_between_reading_and_claiming_is_read_too(
+        self, backend: ZooKeeperBackend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        backend.open().close()
+        send = zookeeper_claim._send
+
+        def send_late(*args: Any) -> None:
+            monkeypatch.setattr(zookeeper_claim, "_send", send)
+            other = backend.open()
+            other.write([Put("a", 1)])
+            other.close()
+            send(*args)
+
+        monkeypatch.setattr(zookeeper_claim, "_send", send_late)
+        store = backend.open()
+        assert (store.epoch, store.get("a")) == (3, 1)
+
     def test_a_claim_that_vanishes_is_noticed_without_a_write(self, backend: ZooKeeperBackend) -> None:
         lost: list[StormlineError] = []
         store = backend.open(on_lost=lost.append)

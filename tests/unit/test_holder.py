@@ -9,6 +9,7 @@ import pytest
 
 from stormline.runtime import holder as holder_module
 from stormline.runtime.holder import Holder
+from tests.state_store_contract import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")
 
@@ -29,9 +30,7 @@ def test_a_killed_process_is_dead_before_and_after_it_was_waited_for() -> None:
         held = dataclasses.replace(ME, pid=child.pid, process=holder_module._started(child.pid))
         assert held.alive() is True
         child.kill()
-        while held.alive():
-            pass
-        assert held.alive() is False
+        eventually(lambda: held.alive() is False)
     assert held.alive() is False
 
 
