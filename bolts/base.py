@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stormline.topology.contracts import Collector, Conf, IBasicBolt, IBatchBolt
-from stormline.topology.context import TopologyContext
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import Collector, Conf, IBasicBolt, IBatchBolt
 
 
 class BaseBasicBolt(IBasicBolt):
@@ -18,7 +18,5 @@ class BaseBatchBolt(IBatchBolt):
 class BaseTransactionalBolt(BaseBatchBolt):
     """The BatchBolt whose batch id is a `TransactionAttempt`, as every batch's is in a topology."""
 
-    def prepare(
-        self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt
-    ) -> None:
+    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Called once, before the first tuple of the attempt `batch_id`; does nothing unless overridden."""

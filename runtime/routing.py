@@ -15,6 +15,7 @@ from stormline.topology.serialization import Registry
 
 Choose = Callable[[Sequence[Any]], Sequence[int]]
 REMEMBERED_KEYS_MAX = 100_000
+DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
 
 
 def canonical(value: Any) -> Any:
@@ -27,8 +28,8 @@ def canonical(value: Any) -> Any:
     if kind is float:
         return int(value) if value.is_integer() else value
     if kind is Decimal:
-        if not value.is_finite():
-            return str(value)
+        if not value.is_finite() or abs(value.adjusted()) > DECIMAL_DIGITS_MAX:
+            return str(value.normalize()) if value.is_finite() else str(value)
         if value == value.to_integral_value():
             return int(value)
         as_float = float(value)
