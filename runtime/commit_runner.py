@@ -33,6 +33,7 @@ class _CommitTask:
         self.task = task
         self.sent: list[Delivery] = []
         self.failure: Failure | None = None
+        self._abandoned = False
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
         basic = isinstance(planned.component.obj, IBasicBolt)
@@ -74,11 +75,16 @@ class _CommitTask:
         self.collector.close()
 
     def _guarded(self, call: Callable[[], None], where: str) -> None:
-        if self.failure is None:
+        if self.failure is None and not self._abandoned:
             run_guarded(call, self._planned.id, self.task, where, self._fail)
 
     def _fail(self, failure: Failure) -> None:
         self.failure = failure
+
+    def abandon(self) -> None:
+        """Begin no further call of user code, and refuse what the present one emits."""
+        self._abandoned = True
+        self.collector.close()
 
     def _prepare(self) -> None:
         conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
@@ -109,6 +115,7 @@ class CommitRun:
         self._result = result
         self.attempt = result.attempt
         self.cannot_travel: tuple[str, str] | None = None
+        self._abandoned = False
         self._stages = [
             [
                 _CommitTask(env, env.plan.components[name], task, result)
@@ -130,7 +137,7 @@ class CommitRun:
         failure = self._commit_emitters()
         inbox: dict[int, list[Delivery]] = {}
         for stage in self._stages:
-            if failure is not None:
+            if failure is not None or self._abandoned:
                 break
             self._run_stage(stage, inbox)
             failures = [task.failure for task in stage if task.failure is not None]
@@ -138,6 +145,8 @@ class CommitRun:
             for task in stage:
                 for delivery in task.sent:
                     inbox.setdefault(delivery[2], []).append(delivery)
+        if self._abandoned:
+            return Failure("the commit phase", None, "it was abandoned", counts=False)
         return failure
 
     def _run_stage(self, stage: list[_CommitTask], inbox: dict[int, list[Delivery]]) -> None:
@@ -154,6 +163,8 @@ class CommitRun:
             return None
         failures: list[Failure] = []
         for task in spout.tasks:
+            if self._abandoned:
+                return None
             run_guarded(partial(self._commit_emitter, task), spout.id, task, "commit", failures.append)
             if failures:
                 return failures[0]
@@ -170,6 +181,7 @@ class CommitRun:
         emitter.commit(self.attempt)
 
     def abandon(self) -> None:
-        """Refuse whatever this attempt still emits: another one has taken its place."""
+        """Begin no further call of user code: another attempt, or another driver, has taken this one's place."""
+        self._abandoned = True
         for task in (task for stage in self._stages for task in stage):
-            task.collector.close()
+            task.abandon()

@@ -467,7 +467,10 @@ class TopologyRunner:
             )
         wave = self._waves.wave
         if wave is not None and self._waves.overdue():
+            again = self._waves.cancelled
             self._waves.cancel()
+            if again:
+                return
             self._wave_max = max(1, len(wave.attempts) // 2)
             what = f"{wave.title} was not processed within topology.message.timeout.secs"
             self._fail(wave.attempts[0].attempt, Failure(self._env.plan.spout.id, None, what))

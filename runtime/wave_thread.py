@@ -15,6 +15,9 @@ from stormline.runtime.wave import Wave, WaveResult
 
 log = logging.getLogger("stormline")
 
+CANCEL_AGAIN_SECS = 1.0
+"""Time after which a wave that still runs is cancelled again: Spark does not hear of it before the job has begun."""
+
 
 @dataclass(frozen=True, slots=True)
 class WaveEnded:
@@ -34,7 +37,7 @@ class WaveThread:
         self._timeout_secs = timeout_secs
         self._todo: queue.SimpleQueue[Wave | None] = queue.SimpleQueue()
         self._begun = 0.0
-        self._cancelled = False
+        self._cancelled_at: float | None = None
         self.wave: Wave | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
         self._thread.start()
@@ -47,7 +50,7 @@ class WaveThread:
     def start(self, wave: Wave) -> None:
         """Begin a wave; `on_end` is called from its thread."""
         assert not self.busy
-        self.wave, self._begun, self._cancelled = wave, time.monotonic(), False
+        self.wave, self._begun, self._cancelled_at = wave, time.monotonic(), None
         self._todo.put(wave)
 
     def _work(self) -> None:
@@ -65,20 +68,27 @@ class WaveThread:
         self.wave = None
 
     def overdue(self) -> bool:
-        """Tell, once, that the wave has passed its deadline."""
+        """Tell that the wave has passed its deadline, or still runs a while after it was cancelled."""
         deadline = self.deadline()
         return deadline is not None and time.monotonic() >= deadline
 
     def deadline(self) -> float | None:
         """Return the monotonic time at which this wave needs a look, if any."""
-        if self.wave is None or self._timeout_secs is None or self._cancelled:
+        if self.wave is None:
             return None
-        return self._begun + self._timeout_secs
+        if self._cancelled_at is not None:
+            return self._cancelled_at + CANCEL_AGAIN_SECS
+        return None if self._timeout_secs is None else self._begun + self._timeout_secs
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the wave that runs has been cancelled."""
+        return self._cancelled_at is not None
 
     def cancel(self) -> None:
         """Make the wave end soon; its result is of no use any more."""
-        if self.wave is not None and not self._cancelled:
-            self._cancelled = True
+        if self.wave is not None:
+            self._cancelled_at = time.monotonic()
             try:
                 self._engine.cancel()
             except Exception:

@@ -1,0 +1,141 @@
+"""The runner's threads against commits that hang, waves that cannot be cancelled, and owners that are lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stormline import TransactionAttempt
+from stormline.runtime.engine import EngineFailure, InProcessEngine
+from stormline.runtime.errors import SessionLost
+from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.starting import start_topology
+from stormline.runtime.wave import Wave, WaveAttempt, WaveResult
+from stormline.runtime.wave_thread import WaveEnded, WaveThread
+from stormline.topology.compiler import compile_topology
+from tests.kit import EVENTS, LEDGERS, CommittingTrail, Store, eventually, line, numbers
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    LEDGERS.clear()
+    EVENTS.clear()
+    yield
+    LEDGERS.clear()
+    EVENTS.clear()
+
+
+class Hangs(CommittingTrail):
+    """Its first commit goes on only when it is told."""
+
+    def finish_batch(self) -> None:
+        if self.attempt.attempt_id == 1 and self.attempt.transaction_id == 1:
+            EVENTS["hanging"].set()
+            EVENTS["go on"].wait(20)
+            EVENTS["woken"].set()
+        LEDGERS[self.ledger].trail.append((self.name, self.attempt))
+
+
+class Notes(CommittingTrail):
+    def finish_batch(self) -> None:
+        LEDGERS[self.ledger].trail.append((self.name, self.attempt))
+
+
+def chain(tasks: int = 1) -> Any:
+    return line(
+        "t",
+        numbers(10),
+        5,
+        lambda b: b.set_bolt("first", Hangs("t", "first"), tasks).global_grouping("spout"),
+        lambda b: b.set_bolt("second", Notes("t", "second"), tasks).global_grouping("first"),
+    )
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_commit_that_was_abandoned_begins_nothing_more_when_it_wakes_up(tasks: int) -> None:
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", {"topology.message.timeout.secs": 0.2}, chain(tasks))
+        handle.await_drained(20)
+        EVENTS["go on"].set()
+        assert EVENTS["woken"].wait(5)
+        time.sleep(0.1)
+    seconds = [attempt.attempt_id for name, attempt in LEDGERS["t"].trail if name == "second"]
+    assert seconds
+    assert 1 not in seconds
+
+
+def test_a_driver_that_lost_its_session_in_a_commit_begins_nothing_more() -> None:
+    server = MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", {}, chain())
+        assert EVENTS["hanging"].wait(10)
+        server.expire("t")
+        eventually(lambda: not handle.running)
+        assert isinstance(handle.error, SessionLost)
+        EVENTS["go on"].set()
+        assert EVENTS["woken"].wait(5)
+        time.sleep(0.1)
+    assert [name for name, _ in LEDGERS["t"].trail] == ["first"]
+
+
+class Deaf:
+    """An engine whose first job begins after it was cancelled, and then goes on until it is cancelled again."""
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    def process(self, wave: Wave) -> WaveResult:
+        eventually(lambda: self.cancelled >= 2)
+        raise EngineFailure("cancelled")
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("timeout_secs", [None, 30.0])
+def test_a_wave_that_was_cancelled_before_its_job_began_is_cancelled_again(
+    timeout_secs: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stormline.runtime.wave_thread.CANCEL_AGAIN_SECS", 0.01)
+    ended: list[WaveEnded] = []
+    waves = WaveThread(Deaf(), ended.append, timeout_secs)
+    waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
+    assert not waves.overdue()
+    waves.cancel()
+    eventually(waves.overdue)
+    waves.cancel()
+    eventually(lambda: bool(ended))
+    waves.ended()
+    assert waves.deadline() is None
+    waves.close(1)
+
+
+class Slow(InProcessEngine):
+    """Its first wave goes on long after it was cancelled."""
+
+    cancels = 0
+
+    def process(self, wave: Wave) -> WaveResult:
+        if wave.number == 1:
+            eventually(lambda: self.cancels >= 3)
+        return super().process(wave)
+
+    def cancel(self) -> None:
+        self.cancels += 1
+
+
+def test_a_wave_that_is_cancelled_again_fails_its_batches_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stormline.runtime.wave_thread.CANCEL_AGAIN_SECS", 0.02)
+    topology = line("t", numbers(10), 5, lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"))
+    plan = compile_topology(topology, {"topology.message.timeout.secs": 0.3, "topology.max.batch.attempts": 2})
+    server = MemoryStateServer()
+    handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), Slow)
+    handle.await_drained(15)
+    assert handle.snapshot().replays == 1
+    handle.kill()
