@@ -190,7 +190,12 @@ class StageRunner:
     # ------------------------------------------------------------------------------------ tuples
 
     def _receive(self, data: bytes) -> None:
-        block = blocks.decode(data, self._origin)
+        try:
+            block = blocks.decode(data, self._origin)
+        except CorruptData as error:
+            for run in self._runs:
+                run.fail(self._incomplete(str(error)))
+            return
         for segment in block.segments:
             run = self._runs[segment.attempt]
             if run.failed:
@@ -202,12 +207,25 @@ class StageRunner:
             if isinstance(task, HeldTuples):
                 task.hold(segment.edge, segment.source_task, segment.packed)
             elif task is not None:
-                rows = self._env.registry.unpack(segment.packed)
-                if len(rows) != segment.rows:
-                    raise CorruptData(f"a segment of {segment.rows} rows holds {len(rows)}")
-                task.execute_all(rows, tuple_maker(self._env, edge, segment.source_task, run.attempt))
+                rows = self._unpack(run, edge, segment)
+                if rows is not None:
+                    task.execute_all(rows, tuple_maker(self._env, edge, segment.source_task, run.attempt))
         if block.closing is not None:
             self._closed[(block.source_stage, block.source_slot)] = block.closing
+
+    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> list[Any] | None:
+        unpacked: list[list[Any]] = []
+
+        def call() -> None:  # the user's serializers read here
+            unpacked.append(self._env.registry.unpack(segment.packed))
+
+        if not run_guarded(call, edge.source, segment.source_task, "reading the tuples", run.fail):
+            return None
+        (rows,) = unpacked
+        if len(rows) != segment.rows:
+            run.fail(self._incomplete(f"a segment of {segment.rows} rows holds {len(rows)}"))
+            return None
+        return rows
 
     def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | HeldTuples | None:
         found = run.tasks.get(task)
