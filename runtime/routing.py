@@ -28,8 +28,11 @@ def canonical(value: Any) -> Any:
     if kind is float:
         return int(value) if value.is_integer() else value
     if kind is Decimal:
-        if not value.is_finite() or abs(value.adjusted()) > DECIMAL_DIGITS_MAX:
-            return str(value.normalize()) if value.is_finite() else str(value)
+        if not value.is_finite():
+            return str(value)
+        if abs(value.adjusted()) > DECIMAL_DIGITS_MAX:
+            digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
+            return ["decimal", value.is_signed(), digits, value.adjusted()]
         if value == value.to_integral_value():
             return int(value)
         as_float = float(value)

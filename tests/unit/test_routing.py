@@ -103,7 +103,7 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         hashes = {stable_hashes([value], PLAIN) for value in values}
         assert len(hashes) == 1, values
     assert canonical(Decimal("NaN")) == "NaN"
-    assert canonical(Decimal("10E+1000000")) == canonical(Decimal("1E+1000001")) == "1E+1000001"
+    assert canonical(Decimal("10E+1000000")) == canonical(Decimal("1E+1000001")) != canonical(Decimal("2E+1000001"))
     assert canonical(Decimal("1E+30")) == 10**30
     assert stable_hashes([Decimal("0.1")], PLAIN) != stable_hashes([0.1], PLAIN)
 
