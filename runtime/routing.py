@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -19,7 +20,10 @@ DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
 
 
 def canonical(value: Any) -> Any:
-    """Return `value` so that equal values give equal bytes: 1, 1.0 and True; {1, 2} and {2, 1}."""
+    """Return `value` so that equal values give equal bytes: 1, 1.0 and True; {1, 2} and {2, 1}.
+
+    What is equal must route alike, since keys are remembered: else the way of one depended on which came first.
+    """
     kind = type(value)
     if kind is str or kind is int or value is None or kind is bytes:
         return value
@@ -45,7 +49,22 @@ def canonical(value: Any) -> Any:
         return sorted((canonical(item) for item in value), key=repr)
     if kind is bytearray:
         return bytes(value)
+    if kind is dt.datetime and value.utcoffset() is not None:
+        return _in_utc(value)
+    if isinstance(value, int):  # an IntEnum
+        return int(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, tuple):  # a NamedTuple
+        return canonical(tuple(value))
     return value
+
+
+def _in_utc(value: dt.datetime) -> dt.datetime:
+    try:
+        return value.astimezone(dt.timezone.utc)
+    except OverflowError:  # at the very ends of time
+        return value
 
 
 def stable_hashes(values: Sequence[Any], registry: Registry) -> tuple[int, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -90,6 +92,22 @@ def test_partial_key_uses_two_tasks_a_key_evenly() -> None:
     assert max(hot.values()) - min(hot.values()) <= 1 or len(hot) == 1
 
 
+EAST = dt.timezone(dt.timedelta(hours=1))
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Letter(str, enum.Enum):
+    A = "a"
+
+
+class Pair(NamedTuple):
+    x: int
+    y: str
+
+
 def test_equal_values_route_alike_whatever_their_type() -> None:
     equal: list[list[Any]] = [
         [1, 1.0, True, Decimal(1), Decimal("1.00")],
@@ -98,10 +116,16 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}],
         [0.0, -0.0, 0],
         [b"x", bytearray(b"x")],
+        [dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
+        [1, Level.LOW],
+        ["a", Letter.A],
+        [(1, "x"), Pair(1, "x")],
     ]
     for values in equal:
         hashes = {stable_hashes([value], PLAIN) for value in values}
         assert len(hashes) == 1, values
+    end = dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))
+    assert stable_hashes([end], PLAIN) == stable_hashes([end], PLAIN)
     assert canonical(Decimal("NaN")) == "NaN"
     assert canonical(Decimal("10E+1000000")) == canonical(Decimal("1E+1000001")) != canonical(Decimal("2E+1000001"))
     assert canonical(Decimal("1E+30")) == 10**30
