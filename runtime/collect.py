@@ -28,6 +28,7 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
         if report is None:
             continue
         result.cannot_travel.update(report.cannot_travel)
+        result.busy_secs += report.busy_secs
         for merged, part in zip(result.attempts, report.attempts, strict=True):
             assert merged.attempt == part.attempt, (merged.attempt, part.attempt)
             merged.failure = worse(merged.failure, part.failure)

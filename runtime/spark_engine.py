@@ -27,8 +27,25 @@ from stormline.topology.plan import Placement, Stage
 log = logging.getLogger("stormline")
 
 
+# What Spark costs before anything is done: a stage with one Python task, and each further Python task beside it.
+STAGE_SECS = 0.065
+TASK_SECS = 0.01
+
+
 def _slot(key: int) -> int:
     return key
+
+
+def one_task_pays(busy_secs: float, stages: int, slots: int) -> bool:
+    """Tell whether all stages of a wave together should be one Spark task.
+
+    Args:
+        busy_secs: what the wave's tasks are expected to work, together.
+        stages: Spark stages that the wave has otherwise.
+        slots: Spark tasks that work side by side otherwise.
+    """
+    saved_secs = (stages - 1) * STAGE_SECS + stages * (slots - 1) * TASK_SECS
+    return busy_secs * (1 - 1 / slots) < saved_secs
 
 
 class _StageName(SCCallSiteSync):
@@ -59,6 +76,7 @@ class SparkEngine:
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
+        self._busy_secs_an_attempt: float | None = None
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:
@@ -76,29 +94,52 @@ class SparkEngine:
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
         self._fit_layout()
-        given, reports = run_driver_stage(self._env, self._layout, wave)
+        layout = self._layout_for(wave)
+        given, reports = run_driver_stage(self._env, layout, wave)
         sc = self._sc
         try:
             sc.setJobGroup(self._run, f"{self._name}: {wave.title}", interruptOnCancel=False)
             rdd: RDD[Any] | None = None
             title = ""
             packed = cloudpickle.dumps(wave, protocol=5)  # metadata may be of a class of the script
-            for stage in self._env.plan.stages:
-                if stage.placement is Placement.EXECUTORS:
-                    rdd = self._add_stage(rdd, title, stage, given, packed)
-                    title = f"{self._name}: {wave.title}: {', '.join(stage.components) or 'pass on'}"
-                    rdd.setName(title)
+            for stages in self._spark_stages(layout):
+                rdd = self._add_stage(rdd, title, stages, layout, given, packed)
+                components = [name for stage in stages for name in stage.components]
+                title = f"{self._name}: {wave.title}: {', '.join(components)}"
+                rdd.setName(title)
             if rdd is not None:
                 with _StageName(sc, title):
                     reports += [read_report(block) for _, block in rdd.collect()]
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
-        return merge_reports(wave, self._layout, reports)
+        result = merge_reports(wave, layout, reports)
+        self._busy_secs_an_attempt = result.busy_secs / len(wave.attempts)
+        return result
+
+    def _layout_for(self, wave: Wave) -> Layout:
+        """Return where tasks run in this wave: in one Spark task if the wave before says that this costs less."""
+        busy_secs = self._busy_secs_an_attempt
+        stages = len([stage for stage in self._env.plan.stages if stage.placement is Placement.EXECUTORS])
+        if busy_secs is not None and one_task_pays(busy_secs * len(wave.attempts), stages, max(self._layout.slots)):
+            return Layout(self._env.plan, 1)
+        return self._layout
+
+    def _spark_stages(self, layout: Layout) -> list[tuple[Stage, ...]]:
+        stages = tuple(stage for stage in self._env.plan.stages if stage.placement is Placement.EXECUTORS)
+        if layout.slots_max == 1:
+            return [stages] if stages else []
+        return [(stage,) for stage in stages]
 
     def _add_stage(
-        self, rdd: RDD[Any] | None, title_before: str, stage: Stage, given: list[SlotBlock], packed: bytes
+        self,
+        rdd: RDD[Any] | None,
+        title_before: str,
+        stages: tuple[Stage, ...],
+        layout: Layout,
+        given: list[SlotBlock],
+        packed: bytes,
     ) -> RDD[Any]:
-        slots = self._layout.slots[stage.index]
+        slots = layout.slots[stages[0].index]
         if rdd is None:
             rdd = self._sc.parallelize(
                 [[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots
@@ -108,7 +149,8 @@ class SparkEngine:
             # Writing the shuffle is the end of the stage before.
             with _StageName(self._sc, title_before):
                 rdd = rdd.partitionBy(slots, _slot)
-        task = StageTask(__version__, self._run, self._payload, packed, stage.index, self._layout.slots_max, self._path)
+        indexes = tuple(stage.index for stage in stages)
+        task = StageTask(__version__, self._run, self._payload, packed, indexes, layout.slots_max, self._path)
         return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
 
     def _is_lasting(self, error: Exception) -> bool:

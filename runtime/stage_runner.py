@@ -16,6 +16,7 @@ from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
 from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
+from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
 from stormline.topology.contracts import ICommitterTransactionalSpout
@@ -29,13 +30,14 @@ SlotBlock = tuple[int, bytes]
 
 @dataclass(slots=True)
 class SlotReport:
-    """What one slot of one stage tells the driver at its end."""
+    """What one slot of one stage tells the driver at its end. `busy_secs`: what it worked, waiting not counted."""
 
     stage: int
     slot: int
     attempts: list[AttemptResult]
     cannot_travel: dict[str, str] = field(default_factory=dict)
     emitters: dict[int, bytes | None] = field(default_factory=dict)
+    busy_secs: float = 0.0
 
 
 class _AttemptRun:
@@ -125,6 +127,10 @@ class StageRunner:
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
         """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
+        watch = Stopwatch()
+        return watch.outside(self._run(watch.inside(incoming), watch))
+
+    def _run(self, incoming: Iterable[SlotBlock], watch: Stopwatch) -> Iterator[SlotBlock]:
         if self._plan.spout.id in self._tasks_here:
             yield from self._emit_spout()
         for slot, block in incoming:
@@ -140,6 +146,7 @@ class StageRunner:
         failed = [run.index for run in self._runs if run.failed]
         self._outbox.close(self._layout.targets_of(self._stage), failed)
         yield from self._outbox.drain()
+        self._report.busy_secs = watch.secs()
         yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
 
     # ------------------------------------------------------------------------------------ spout

@@ -108,9 +108,11 @@ class AttemptResult:
 class WaveResult:
     """What came back of a wave: a result for each of its attempts, in order.
 
-    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why.
+    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why. `busy_secs`: what all slots
+    worked, together.
     """
 
     wave: Wave
     attempts: list[AttemptResult]
     cannot_travel: dict[str, str] = field(default_factory=dict)
+    busy_secs: float = 0.0

@@ -41,13 +41,16 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
 
 @dataclass(frozen=True)
 class StageTask:
-    """One stage of one wave, for any of its slots. `path`: where the driver finds modules, on the same machine."""
+    """Stages of one wave that run one after another in one Spark task, for any of their slots.
+
+    `path`: where the driver finds modules, on the same machine.
+    """
 
     version: str
     run: str
     payload: Broadcast[bytes]
     wave: bytes
-    stage: int
+    stages: tuple[int, ...]
     slots_max: int
     path: tuple[str, ...]
 
@@ -60,8 +63,11 @@ class StageTask:
         sys.path += [entry for entry in self.path if entry not in sys.path]
         env = environment(self.run, self.payload)
         wave: Wave = pickle.loads(self.wave)
-        runner = StageRunner(env, Layout(env.plan, self.slots_max), wave, self.stage, slot)
-        return runner.run(incoming)
+        layout = Layout(env.plan, self.slots_max)
+        given = iter(incoming)
+        for stage in self.stages:
+            given = StageRunner(env, layout, wave, stage, slot).run(given)
+        return given
 
 
 @dataclass(frozen=True)

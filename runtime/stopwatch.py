@@ -1,0 +1,44 @@
+"""Stopwatch: what a generator works, without the time it waits for its input or its consumer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Stopwatch:
+    """Runs between a generator's own steps. Wall time, so that a bolt that waits for a service counts as busy."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._since = 0.0
+
+    def secs(self) -> float:
+        """Return the seconds so far; asked from within the generator."""
+        return self._total + time.perf_counter() - self._since
+
+    def _start(self) -> None:
+        self._since = time.perf_counter()
+
+    def _stop(self) -> None:
+        self._total = self.secs()
+
+    def outside(self, generator: Iterator[T]) -> Iterator[T]:
+        """Give what the generator gives, with the watch running while it works."""
+        self._start()
+        for item in generator:
+            self._stop()
+            yield item
+            self._start()
+
+    def inside(self, incoming: Iterable[T]) -> Iterator[T]:
+        """Give the generator its input, with the watch stopped while it waits."""
+        self._stop()
+        for item in incoming:
+            self._start()
+            yield item
+            self._stop()
+        self._start()
