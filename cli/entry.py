@@ -20,7 +20,8 @@ from stormline.cli.target import load_target
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 
-PARENT_LOOK_SECS = 0.5
+PARENT_LOOK_SECS = 0.2
+DESCRIPTORS_MAX = 256
 
 
 def main(target: str, arguments: Sequence[str] | None = None) -> int:
@@ -81,4 +82,22 @@ def _end_with_parent(parent: int) -> None:
     wait = threading.Event()
     while os.getppid() == parent:
         wait.wait(PARENT_LOOK_SECS)
+    _print_nowhere()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _print_nowhere() -> None:
+    """Lead all that leads to our standard output and error nowhere: spark-submit, which read them, is gone."""
+    printed = {_identity(1), _identity(2)}
+    with open(os.devnull, "wb") as nowhere:
+        for descriptor in range(1, DESCRIPTORS_MAX):
+            if descriptor != nowhere.fileno() and _identity(descriptor) in printed - {None}:
+                os.dup2(nowhere.fileno(), descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -20,13 +20,21 @@ LINE_SECS = 1.0
 """Time between two lines of live progress where there is no terminal to redraw one on."""
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Go on in silence where rich would end the process: a run does not end because nobody reads of it."""
+        self.quiet = True
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), self.file.fileno())
+
+
 class Reporter:
     """Prints notices and nothing else: progress is not wanted."""
 
     def __init__(self) -> None:
         # A descriptor of its own: while Spark starts, what goes to the process's standard error is held back.
         self._file = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding or "utf-8", errors="replace")
-        self.console = Console(file=self._file, highlight=False, soft_wrap=True)
+        self.console = _Console(file=self._file, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Reporter:
         return self

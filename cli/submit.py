@@ -67,6 +67,8 @@ def submit_command(
         raise click.UsageError(f"MODULE comes first, before {target}: stormline submit MODULE[:ATTR] {target} ...")
     loaded = load_target(target)
     settings = settings_of(loaded, conf)
+    if not (options["verbose"] or any(part.startswith("spark.log.level=") for part in settings)):
+        settings += ["--conf", "spark.log.level=ERROR"]  # what Spark says of its start; later it is quiet anyway
     arguments = [*as_arguments(options), *entry_settings(conf)]
     program = spark_submit()
     environment = _environment(settings, flags)

@@ -39,7 +39,7 @@ class SparkStandalone:
         self.hosts = tuple(hosts)
         self.master_url = ""
         self._resources = ("--cores", str(cores), "--memory", memory)
-        self._processes: dict[str, psutil.Popen] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> SparkStandalone:
         try:
@@ -66,22 +66,25 @@ class SparkStandalone:
 
     def stop(self) -> None:
         """End all processes, and the executors that they started."""
-        mine = [psutil.Process(process.pid) for process in self._processes.values() if process.poll() is None]
-        for process in list(mine):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                mine += process.children(recursive=True)
-        _end(mine)
+        executors = [one for process in self._processes.values() for one in _children(process)]
         for process in self._processes.values():
-            process.wait()
+            process.terminate()
+        for process in self._processes.values():
+            try:
+                process.wait(STOP_SECS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self._processes.clear()
+        _, alive = psutil.wait_procs(executors, timeout=STOP_SECS)
+        _kill(alive)
 
     def kill_worker(self, host: str) -> None:
         """End a worker, and its executors with it, as a power cut of that machine would."""
         process = self._processes.pop(host)
-        mine = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
-        for one in reversed(mine):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+        executors = _children(process)
+        process.kill()
+        _kill(executors)
         process.wait()
 
     def restart_worker(self, host: str) -> None:
@@ -93,7 +96,7 @@ class SparkStandalone:
         """Return the executor JVMs that run on a host now."""
         return [
             child
-            for child in psutil.Process(self._processes[host].pid).children(recursive=True)
+            for child in _children(self._processes[host])
             if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
         ]
 
@@ -113,7 +116,7 @@ class SparkStandalone:
 
     def _launch(self, name: str, main: str, *arguments: str) -> None:
         with self._log_file(name).open("wb") as log:
-            self._processes[name] = psutil.Popen(
+            self._processes[name] = subprocess.Popen(
                 [HOME / "bin" / "spark-class", main, "--port", "0", "--webui-port", "0", *arguments],
                 env=self._environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
@@ -135,12 +138,14 @@ class SparkStandalone:
         return found[1]
 
 
-def _end(processes: list[psutil.Process]) -> None:
+def _children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    if process.poll() is not None:
+        return []
+    return list(psutil.Process(process.pid).children(recursive=True))
+
+
+def _kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            process.terminate()
-    _, alive = psutil.wait_procs(processes, timeout=STOP_SECS)
-    for process in alive:
-        with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(alive, timeout=STOP_SECS)
+    psutil.wait_procs(processes, timeout=STOP_SECS)
