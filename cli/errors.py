@@ -27,6 +27,12 @@ class NotDone(StormlineError, TimeoutError):
     """A run was stopped by `--timeout` before it had done what it was to do."""
 
 
+class StateDirUnusable(StormlineError, OSError):
+    """The embedded ZooKeeper could not write into the state directory."""
+
+    __str__ = Exception.__str__
+
+
 class CannotBundle(StormlineError, ValueError):
     """Something that a zip on Python's path cannot hold, or two files that claim one name in it."""
 

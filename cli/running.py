@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
-from stormline.cli.errors import error_text
+from stormline.cli.errors import StateDirUnusable, error_text
 from stormline.cli.leave import LeaveNow, leave, leave_if_hung
 from stormline.cli.reporter import Reporter, reporter_for
 from stormline.cli.run_session import RunOptions, RunSession
@@ -28,9 +30,12 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
     it could not end otherwise.
 
     Raises:
+        StateDirUnusable: the state directory cannot be made, or not be written to.
         StormlineError: the topology, its configuration or the module's report is wrong.
     """
     compile_topology(target.topology, config)  # what is declared wrongly shows before anything starts
+    if options.state_dir is not None and zookeeper_hosts(config) is None:
+        _make(options.state_dir)
     exit_code = _run(target.topology.id, target, config, options, progress)
     if exit_code == 0 and target.report is not None:
         text = target.report()
@@ -38,6 +43,20 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
             click.echo(text)
     leave_if_hung(exit_code)
     return exit_code
+
+
+def _make(state_dir: Path) -> None:
+    """Make the state directory while that costs nothing: Spark takes seconds to start."""
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        reason = None if os.access(state_dir, os.W_OK | os.X_OK) else "it is not writable"
+    except OSError as error:
+        reason = error.strerror
+    if reason is not None:
+        raise StateDirUnusable(
+            f"state directory {state_dir.absolute()} cannot be used ({reason}); name one that can be written to with "
+            "--state-dir, or run in another directory"
+        )
 
 
 def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: RunOptions, progress: str) -> int:

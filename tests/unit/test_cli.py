@@ -134,6 +134,12 @@ class TestRunCalledWrongly:
         expected = f"{option[0]} is for the embedded ZooKeeper, but the configuration names a:2181,b:2181"
         assert expected in " ".join(done.stderr.split())
 
+    def test_a_state_directory_that_cannot_be_made_shows_before_anything_starts(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        done = call("run", "examples.words", "--state-dir", str(tmp_path / "file" / "state"))
+        assert done.exit_code == 1
+        assert done.stderr.startswith(f"error: state directory {tmp_path}/file/state cannot be used (Not a directory)")
+
     def test_what_is_declared_wrongly_shows_before_anything_starts(self) -> None:
         done = call("run", "examples.words", "--fresh", "--conf", "topology.max.spout.pendign=3")
         assert done.exit_code == 1
