@@ -23,6 +23,10 @@ CONNECTION_ERRORS = (KazooException, KazooTimeoutError)
 STOP_SECS = 2.0
 POLL_SECS = 0.1
 
+# kazoo waits for the answer to a connection request as long as the session may last, divided by the hosts it knows.
+# A starting server leaves such requests unanswered for ever, and one of them must not cost the session.
+HOSTS_REPEATED = 3
+
 Listener = Callable[[str], None]
 
 
@@ -51,7 +55,7 @@ class ZooKeeperSession:
         logger = logging.getLogger("stormline.kazoo.debug" if debug else "stormline.kazoo")
         logger.setLevel(logging.DEBUG if debug else logging.CRITICAL + 1)
         client = KazooClient(
-            hosts,
+            ",".join([hosts] * HOSTS_REPEATED),
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
             logger=logger,

@@ -12,11 +12,16 @@ _MULTI = 14
 
 
 class ZooKeeperProxy:
-    """Passes everything on, until told otherwise; `multis` counts the transactions that reached the server."""
+    """Passes everything on, until told otherwise.
+
+    `multis` counts the transactions that reached the server. `refuse` closes new connections; `swallow` is how many
+    new ones are left open and never answered, as a server does with those that come while it starts.
+    """
 
     def __init__(self, server_port: int) -> None:
         self.multis = 0
         self.refuse = False
+        self.swallow = 0
         self._fault = ""
         self._server_port = server_port
         self._lock = threading.Lock()
@@ -65,6 +70,11 @@ class ZooKeeperProxy:
                 return
             if self.refuse:
                 client.close()
+                continue
+            if self.swallow:
+                self.swallow -= 1
+                with self._lock:
+                    self._sockets.add(client)
                 continue
             try:
                 server = socket.create_connection(("127.0.0.1", self._server_port))

@@ -258,6 +258,17 @@ class TestLostAnswers:
         assert [type(error) for error in errors] == [Fenced]
         assert owner.children("") == []
 
+    def test_connections_that_are_never_answered_do_not_cost_the_session(
+        self, backend: ZooKeeperBackend, proxy: ZooKeeperProxy
+    ) -> None:
+        lost: list[StormlineError] = []
+        store = backend.open(hosts=proxy.hosts, on_lost=lost.append, session_timeout_ms=3000)
+        proxy.swallow = 2
+        proxy.drop()
+        eventually(lambda: not store.connected())
+        store.write([Put("a", 1)])
+        assert lost == []
+
     def test_an_interruption_passes(self, backend: ZooKeeperBackend, proxy: ZooKeeperProxy) -> None:
         lost: list[StormlineError] = []
         store = backend.open(hosts=proxy.hosts, on_lost=lost.append)

@@ -35,10 +35,14 @@ class ZooKeeperBackend:
         self.client.delete(f"{self.root}/{topology_id}/live")
 
     def expire(self, topology_id: str) -> None:
-        twin = KazooClient(self.hosts, client_id=self._stores[-1]._session._client.client_id)
+        client = self._stores[-1]._session._client
+        connect = client.handler.create_connection
+        client.handler.create_connection = _refuse  # or the two would take the session from each other in turn
+        twin = KazooClient(self.hosts, client_id=client.client_id)
         twin.start()
         twin.stop()
         twin.close()
+        client.handler.create_connection = connect
 
     def start_driver(self, session_timeout_ms: int = 5000) -> subprocess.Popen[str]:
         """Start a driver in a process of its own."""
@@ -60,6 +64,10 @@ class ZooKeeperBackend:
             store.close()
         self.client.stop()
         self.client.close()
+
+
+def _refuse(*args: Any, **options: Any) -> None:
+    raise ConnectionRefusedError
 
 
 def tell(driver: subprocess.Popen[str], line: str) -> str:
