@@ -7,7 +7,6 @@ deferred bolts of later stages, in the same commit phase.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -15,10 +14,13 @@ from stormline.runtime.bolt_tasks import BasicBoltAtCommit, tuple_maker
 from stormline.runtime.collector import Output, Route, TaskCollector, logged
 from stormline.runtime.deferred_state import CannotTravel, unpack_state
 from stormline.runtime.guard import run_guarded
+from stormline.runtime.side_by_side import run_side_by_side
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.plan import Edge, PlannedComponent
+
+COMMIT_THREADS_MAX = 64
 
 Delivery = tuple[Edge, int, int, Sequence[Any]]  # edge, source task, target task, values
 
@@ -109,9 +111,8 @@ class _CommitTask:
 class CommitRun:
     """The commit phase of one attempt. `cannot_travel` names a bolt whose state did not fit, and why."""
 
-    def __init__(self, env: TaskEnvironment, pool: ThreadPoolExecutor, result: AttemptResult) -> None:
+    def __init__(self, env: TaskEnvironment, result: AttemptResult) -> None:
         self._env = env
-        self._pool = pool
         self._result = result
         self.attempt = result.attempt
         self.cannot_travel: tuple[str, str] | None = None
@@ -150,12 +151,7 @@ class CommitRun:
         return failure
 
     def _run_stage(self, stage: list[_CommitTask], inbox: dict[int, list[Delivery]]) -> None:
-        if len(stage) == 1:
-            stage[0].run(inbox.get(stage[0].task, ()))
-            return
-        futures = [self._pool.submit(task.run, inbox.get(task.task, ())) for task in stage]
-        for future in futures:
-            future.result()
+        run_side_by_side([partial(task.run, inbox.get(task.task, ())) for task in stage], COMMIT_THREADS_MAX)
 
     def _commit_emitters(self) -> Failure | None:
         spout = self._env.plan.spout

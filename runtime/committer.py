@@ -9,7 +9,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from stormline.runtime.commit_runner import CommitRun
@@ -18,8 +17,6 @@ from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
 
 log = logging.getLogger("stormline")
-
-COMMIT_THREADS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +37,12 @@ class Committer:
         self._env = env
         self._on_end = on_end
         self._timeout_secs = timeout_secs
-        tasks = max(
-            (sum(len(env.plan.components[name].tasks) for name in stage) for stage in env.plan.commit_stages), default=1
-        )
-        self._threads = min(tasks, COMMIT_THREADS_MAX)
-        self._new_threads()
+        self._new_thread()
         self._run: CommitRun | None = None
         self._begun = 0.0
         self._timed_out = False
 
-    def _new_threads(self) -> None:
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="stormline-commit")
+    def _new_thread(self) -> None:
         self._todo: queue.SimpleQueue[CommitRun | None] = queue.SimpleQueue()
         todo, name = self._todo, f"stormline-commit-{self._env.plan.topology_id}"
         self._thread = threading.Thread(target=self._work, args=(todo,), daemon=True, name=name)
@@ -64,7 +56,7 @@ class Committer:
     def start(self, result: AttemptResult) -> None:
         """Begin a commit phase; `on_end` is called from its thread."""
         assert not self.busy
-        run = CommitRun(self._env, self._pool, result)
+        run = CommitRun(self._env, result)
         self._run, self._begun, self._timed_out = run, time.monotonic(), False
         self._todo.put(run)
 
@@ -101,9 +93,8 @@ class Committer:
             where = "".join(traceback.format_stack(frames)[-3:]) if frames else ""
             log.warning("the commit of %s hangs and is abandoned; its thread goes on at\n%s", self._run.attempt, where)
             self._todo.put(None)
-            self._pool.shutdown(wait=False)
             self._run = None
-            self._new_threads()
+            self._new_thread()
 
     def deadline(self) -> float | None:
         """Return the monotonic time at which this commit needs a look, if any."""
@@ -112,8 +103,7 @@ class Committer:
         return self._begun + self._timeout_secs * (2 if self._timed_out else 1)
 
     def close(self) -> None:
-        """Let the threads end; a commit that still runs can emit nothing more."""
+        """Let the thread end; a commit that still runs can emit nothing more."""
         if self._run is not None:
             self._run.abandon()
         self._todo.put(None)
-        self._pool.shutdown(wait=False)

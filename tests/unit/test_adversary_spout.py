@@ -209,8 +209,6 @@ def plan_of(spout: Any) -> Any:
 
 
 def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_there() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     from stormline.runtime.commit_runner import CommitRun
 
     spout = CommittingOnDriver()
@@ -218,9 +216,8 @@ def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_
     engine = InProcessEngine(env)
     attempts = [TransactionAttempt(txid, 1) for txid in (1, 2)]
     results = [engine.process(Wave(n, (WaveAttempt(a, n),))).attempts[0] for n, a in enumerate(attempts)]
-    with ThreadPoolExecutor(1) as pool:
-        for result in results:
-            assert CommitRun(env, pool, result).run() is None
+    for result in results:
+        assert CommitRun(env, result).run() is None
     assert (spout.committed, spout.pending) == ([1, 1], {})
 
 
