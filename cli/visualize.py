@@ -10,6 +10,16 @@ from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
 from stormline.topology.visualize import FORMATS
 
+_SUFFIXES = {
+    ".svg": "svg",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".md": "mermaid",
+    ".txt": "mermaid",
+    "": "mermaid",
+}
+
 
 @click.command("visualize", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
@@ -30,7 +40,12 @@ def visualize_command(target: str, form: str | None, output: Path | None) -> Non
     loaded = load_target(target)
     plan = compile_topology(loaded.topology, loaded.config)
     if form is None:
-        form = {".svg": "svg", ".dot": "dot", ".gv": "dot"}.get(output.suffix if output else "", "mermaid")
+        suffix = output.suffix if output else ""
+        if suffix not in _SUFFIXES:
+            raise click.UsageError(
+                f"what FILE's suffix {suffix!r} stands for is not known; give --format {'|'.join(FORMATS)}"
+            )
+        form = _SUFFIXES[suffix]
     text = FORMATS[form](plan)
     if output is None:
         click.echo(text, nl=False)

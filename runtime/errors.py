@@ -82,5 +82,9 @@ class UnsafeSpark(StormlineError, ValueError):
     """Spark is set up in a way that breaks a law."""
 
 
+class SparkUnavailable(StormlineError):
+    """Spark did not start."""
+
+
 class JavaMissing(StormlineError):
     """Java 17 or newer is needed and was not found."""

@@ -8,15 +8,14 @@ from stormline.runtime.errors import TooManyAttempts, TopologyFailed
 from stormline.runtime.wave import Failure
 from stormline.topology.attempt import TransactionAttempt
 
-_REMEDY = "nothing durable is lost; submit the topology again to go on with this transaction"
+_REMEDY = "nothing durable is lost; submit the topology again to go on where it stopped"
 
 
 def fatal_error(topology: str, attempt: TransactionAttempt | None, failure: Failure) -> TopologyFailed:
     """Return the error for an exception of user code: the user's traceback first, then where it happened."""
-    where = f"transaction {attempt}" if attempt is not None else "no transaction at hand"
-    error = TopologyFailed(
-        f"{failure.traceback.rstrip()}\n\ntopology {topology!r} stopped: {failure.message} ({where}); {_REMEDY}"
-    )
+    where = f" (transaction {attempt})" if attempt is not None else ""
+    trace = f"{failure.traceback.rstrip()}\n\n" if failure.traceback else ""
+    error = TopologyFailed(f"{trace}topology {topology!r} stopped: {failure.message}{where}; {_REMEDY}")
     if failure.exception is not None:
         error.__cause__ = _unpacked(failure.exception)
     return error

@@ -12,7 +12,7 @@ from types import TracebackType
 import cloudpickle
 
 from stormline.runtime.wave import Failure
-from stormline.topology.errors import FailedException, ReportedFailedException
+from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 
 log = logging.getLogger("stormline")
 
@@ -29,11 +29,16 @@ def _is_ours(frame_file: str) -> bool:
 
 
 def users_traceback(error: BaseException) -> str:
-    """Return the traceback from the first frame of user code on; the whole one where there is none."""
+    """Return the traceback from the first frame of user code on.
+
+    Where there is none it is the whole one, but nothing for an error of ours: its message says it all.
+    """
     tb: TracebackType | None = error.__traceback__
     first = tb
     while first is not None and _is_ours(first.tb_frame.f_code.co_filename):
         first = first.tb_next
+    if first is None and isinstance(error, StormlineError):
+        return ""
     return "".join(traceback.format_exception(type(error), error, first or tb))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 import shutil
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.progress import Snapshot
+from stormline.runtime.spark_settings import is_local
 from stormline.runtime.starting import start_topology
+from stormline.runtime.state_dir import wait_until_free
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
@@ -119,9 +122,11 @@ class LocalCluster:
             raise AlreadyRunning(
                 f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first"
             )
-        sc = self._start_spark(name, plan.config)
         hosts = zookeeper_hosts(plan.config)
         embedded = hosts is None
+        if embedded and self._master is not None:
+            self._check_place_for_state(self._master)
+        sc = self._start_spark(name, plan.config)
         if hosts is None:
             hosts = self._start_zookeeper(sc)
         zookeeper = hosts
@@ -146,25 +151,31 @@ class LocalCluster:
         self._handles[topology.id] = handle
         return handle
 
+    def _check_place_for_state(self, master: str) -> None:
+        """Refuse a cluster without ZooKeeper, and a state directory that is in use, before Spark takes its time."""
+        if self._state_dir is None and not is_local(master):
+            raise NoZooKeeper(
+                f"Spark runs on {master}, and there is no ZooKeeper to keep the state in: name its servers "
+                f"({ZOOKEEPER_SERVERS}; --zookeeper HOST:PORT on the command line), or give a state directory, "
+                "in which the driver's own ZooKeeper keeps it on this machine only"
+            )
+        if self._state_dir is not None and self._zookeeper is None:
+            wait_until_free(self._state_dir / "zookeeper")
+
     def _start_spark(self, name: str, config: Mapping[str, Any]) -> SparkContext:
         if self._sc is None:
             from stormline.runtime.spark_context import start_spark
 
             spark = {key: value for key, value in config.items() if key.startswith("spark.")}
             self._sc, self._owns_spark = start_spark(name, self._master, {**self._conf, **spark}, self._verbose)
+            atexit.register(self.shutdown)  # for scripts that end without it
         return self._sc
 
     def _start_zookeeper(self, sc: SparkContext) -> str:
         if self._zookeeper is None:
             from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
-            from stormline.runtime.spark_settings import is_local
 
-            if self._state_dir is None and not is_local(sc.master or ""):
-                raise NoZooKeeper(
-                    f"Spark runs on {sc.master}, and there is no ZooKeeper to keep the state in: name its servers "
-                    f"({ZOOKEEPER_SERVERS}; --zookeeper HOST:PORT on the command line), or give a state directory, "
-                    "in which the driver's own ZooKeeper keeps it on this machine only"
-                )
+            self._check_place_for_state(sc.master or "")
             if self._state_dir is None:
                 self._temporary = Path(tempfile.mkdtemp(prefix="stormline-"))
             directory = self._state_dir or self._temporary
@@ -174,6 +185,7 @@ class LocalCluster:
 
     def shutdown(self) -> None:
         """Kill all topologies and stop what this cluster started."""
+        atexit.unregister(self.shutdown)
         for handle in self._handles.values():
             handle.kill()
         if self._zookeeper is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
+from stormline.runtime.errors import SparkUnavailable
 from stormline.runtime.java import check_java
 from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_safe, is_local
 
@@ -27,6 +28,7 @@ def start_spark(
     Raises:
         JavaMissing: there is no Java that Spark can use.
         UnsafeSpark: a setting that breaks a law.
+        SparkUnavailable: Spark did not start.
     """
     running = SparkContext._active_spark_context
     if running is not None:
@@ -51,7 +53,13 @@ def start_spark(
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
     with _quiet(verbose):
-        sc = SparkContext(conf=settings)
+        try:
+            sc = SparkContext(conf=settings)
+        except Exception as error:
+            raise SparkUnavailable(
+                f"Spark did not start with master {settings.get('spark.master', '')!r}: "
+                f"{str(error).strip().splitlines()[0]}; check the master's URL and that it runs"
+            ) from error
         if not verbose:
             sc.setLogLevel("OFF")
     return sc, True

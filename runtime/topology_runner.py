@@ -53,6 +53,9 @@ IDLE_SECS = 0.02
 ENGINE_FAILURES_MAX = 8
 """Waves in a row that may come to nothing before the topology stops."""
 
+UNCOUNTED_FAILURES_MAX = 20
+"""Failures in a row that are no batch's own fault, beside one for each component, before the topology stops."""
+
 ENGINE_WAIT_SECS = 0.1
 """Time before the next wave after one that came to nothing, doubled for each in a row up to 5 s."""
 
@@ -90,6 +93,7 @@ class TopologyRunner:
         self._inbox: queue.SimpleQueue[WaveEnded | CommitEnded | _Lost | _Wake] = queue.SimpleQueue()
         timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
         timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
+        self._timeout_secs = timeout_secs
         self._batches = Batches(store)
         self._spout = SpoutDriver(env)
         self._kind = env.plan.spout.component.kind
@@ -104,6 +108,7 @@ class TopologyRunner:
         self._wave_number = 0
         self._wave_max = self._pending_max
         self._engine_failures = 0
+        self._uncounted = 0
         self._not_before = 0.0
         self._ask_spout_at = 0.0
         self._poisoned = False
@@ -214,6 +219,7 @@ class TopologyRunner:
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         if not coordinator.is_current(self._state, attempt):
             return
+        self._check_uncounted(attempt, failure)
         level = logging.WARNING if failure.counts else logging.INFO
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
         self._poisoned = False
@@ -226,6 +232,20 @@ class TopologyRunner:
         wave = self._waves.wave
         if wave is not None and wave.attempts[-1].attempt.transaction_id >= attempt.transaction_id:
             self._waves.cancel()
+
+    def _check_uncounted(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        """Bound failures that are not the batch's own, such as input that was cut, as long as nothing commits."""
+        if failure.counts:
+            return
+        self._uncounted += 1
+        if self._uncounted > UNCOUNTED_FAILURES_MAX + len(self._env.plan.components):
+            raise EngineStopped(
+                f"topology {self._env.plan.topology_id!r} stopped: transaction {attempt} failed "
+                f"{self._uncounted} times in a row through no fault of its own, the last time: {failure.message}; "
+                "nothing durable is lost"
+            )
+        if self._uncounted > REPLAYS_AT_ONCE + len(self._env.plan.components):
+            self._not_before = max(self._not_before, time.monotonic() + 0.2)
 
     # ------------------------------------------------------------------------------------ processing phase
 
@@ -449,6 +469,7 @@ class TopologyRunner:
             begun = time.monotonic()
             self._batches.commit(ended.attempt)
             self._proved = begun
+            self._uncounted = 0
             self._step(Committed(ended.attempt))
             self.progress.committed(ended.attempt.transaction_id, result.rows)
             self._notify()
@@ -463,7 +484,12 @@ class TopologyRunner:
         overdue = self._committer.overdue()
         if overdue is not None:
             self._fail(
-                overdue, Failure("the commit phase", None, "it did not finish within topology.message.timeout.secs")
+                overdue,
+                Failure(
+                    "the commit phase",
+                    None,
+                    f"it did not finish within {self._timeout_secs:g} s (topology.message.timeout.secs)",
+                ),
             )
         wave = self._waves.wave
         if wave is not None and self._waves.overdue():
@@ -472,7 +498,9 @@ class TopologyRunner:
             if again:
                 return
             self._wave_max = max(1, len(wave.attempts) // 2)
-            what = f"{wave.title} was not processed within topology.message.timeout.secs"
+            components = [name for stage in self._env.plan.stages for name in stage.components]
+            what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
+            what += f"one of {components} takes longer, or hangs"
             self._fail(wave.attempts[0].attempt, Failure(self._env.plan.spout.id, None, what))
 
     def _end(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from typing import Any
@@ -14,6 +15,8 @@ from stormline.spouts.file.metadata import PATHS_BYTES_MAX, PIECE_BYTES, Piece, 
 from stormline.spouts.file.settings import FileSettings
 from stormline.topology.contracts import ITransactionalCoordinator, Metadata
 from stormline.topology.errors import FailedException
+
+log = logging.getLogger("stormline")
 
 # A look at the files that took longer than this is not repeated before ten times as long has passed.
 SLOW_LOOK_SECS = 0.05
@@ -38,6 +41,7 @@ class FileCoordinator(ITransactionalCoordinator):
         self._rows_per_piece = -(-settings.rows_per_batch // tasks)
         self._queue: deque[str] = deque()
         self._look_not_before = 0.0
+        self._warned = False
         self._progress = Progress(settings.format)
         self._stored: Metadata = None
         self._go_on_after(None)
@@ -154,6 +158,9 @@ class FileCoordinator(ITransactionalCoordinator):
             for path, size in sorted(listing.sizes.items())
             if path != current and not progress.read.check(path, size) and size
         )
+        if not listing.sizes and not self._warned:
+            self._warned = True
+            log.warning("no file matches %s yet", list(self._settings.paths))
         took = time.monotonic() - begun
         self._look_not_before = begun + 10 * took if took > SLOW_LOOK_SECS else 0.0
 

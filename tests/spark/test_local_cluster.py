@@ -162,3 +162,40 @@ def test_the_log_of_executors_arrives_and_spark_is_quiet() -> None:
     lines = shown.stderr.splitlines()
     assert any("INFO stormline executor: s, task 2 emits to default" in line for line in lines), shown.stderr
     assert [line for line in lines if "stormline" not in line] == []
+
+
+def test_a_master_that_does_not_exist_is_told_in_one_sentence() -> None:
+    code = (
+        "from stormline.runtime.spark_context import start_spark\n"
+        "from stormline import StormlineError\n"
+        "try:\n"
+        "    start_spark('app', 'sparc://x', {})\n"
+        "except StormlineError as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert shown.stdout.startswith("SparkUnavailable Spark did not start with master 'sparc://x': ")
+    assert "check the master's URL" in shown.stdout
+
+
+def test_a_script_that_forgets_to_shut_down_ends_and_leaves_nothing(tmp_path: Path) -> None:
+    code = (
+        "from stormline import LocalCluster\n"
+        "from tests.kit import LEDGERS, Store, line\n"
+        "topology = line('forgot', {0: [1, 2]}, 1, lambda b: b.set_bolt('s', Store('x')).shuffle_grouping('spout'))\n"
+        "cluster = LocalCluster(master='local[2]')\n"
+        "cluster.submit_topology('forgot', {}, topology).await_drained(60)\n"
+        "print(LEDGERS['x'].all())\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert shown.stdout == "[1, 2]\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("stormline")] == []

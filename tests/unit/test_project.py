@@ -180,9 +180,7 @@ class TestCheckPython:
         done = self.check(Path(sys.executable))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
-    def test_a_python_that_is_absent_old_or_without_venv_is_one_sentence_with_the_remedy(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_python_that_is_absent_old_or_without_venv_is_one_sentence_with_the_remedy(self, tmp_path: Path) -> None:
         absent = self.check(tmp_path / "python3")
         assert absent.returncode == 1
         assert "was not found: install it, or name another with 'make PYTHON=" in absent.stderr

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from stormline import TransactionalTopologyBuilder, compile_topology
+from stormline import StormlineError, TransactionalTopologyBuilder, compile_topology
 from stormline.runtime.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import EngineStopped, Fenced, SessionLost
+from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed
+from stormline.runtime.failures import fatal_error
+from stormline.runtime.guard import failure_of
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.starting import start_topology
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import Wave, WaveResult
+from stormline.runtime.wave import Failure, Wave, WaveResult
 from tests.kit import LEDGERS, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
 
 
@@ -158,6 +160,31 @@ def test_a_stale_batch_of_an_opaque_spout_is_not_taken_for_one_whose_commit_bega
         assert LEDGERS["t"].all() == list(range(20))
 
 
+class Misled(Batch):
+    def finish_batch(self) -> None:
+        raise Teaching("what was got; what was expected")
+
+
+class Teaching(StormlineError):
+    """An error whose message says it all, raised by code of ours: see below."""
+
+
+def test_an_error_of_ours_without_a_frame_of_the_user_is_told_in_one_line() -> None:
+    failure = failure_of(Teaching("got; expected; remedy"), "spout", None, "the coordinator")
+    assert failure.traceback == ""
+    message = str(fatal_error("t", None, failure))
+    assert message.startswith("topology 't' stopped: Teaching in the coordinator of 'spout': got; expected; remedy; ")
+    assert "\n" not in message
+
+
+def test_an_error_of_ours_raised_below_a_frame_of_the_user_shows_that_frame() -> None:
+    with InProcessCluster() as cluster:
+        topology = line("t", numbers(4), 1, lambda b: b.set_bolt("x", Misled()).shuffle_grouping("spout"))
+        handle = cluster.submit_topology("t", {}, topology)
+        with pytest.raises(TopologyFailed, match=r"(?s)\ATraceback.*in finish_batch\n.*what was got"):
+            handle.await_drained(20)
+
+
 def test_progress_is_told_once_a_wave() -> None:
     seen: list[Any] = []
     with InProcessCluster() as cluster:
@@ -181,3 +208,21 @@ def test_waves_wait_until_half_of_all_transactions_find_place() -> None:
         waves.await_drained(30)
         assert waves.snapshot().transactions == 40
         assert waves.snapshot().waves <= 10
+
+
+class CutEngine(InProcessEngine):
+    """Whatever is sent between slots is lost."""
+
+    def process(self, wave: Wave) -> WaveResult:
+        result = super().process(wave)
+        for attempt in result.attempts:
+            attempt.failure = Failure("store", None, "input of stage 1 was cut", counts=False)
+        return result
+
+
+def test_input_that_is_cut_for_ever_stops_the_topology_in_the_end() -> None:
+    server = MemoryStateServer()
+    plan = compile_topology(simple(), {"topology.max.batch.attempts": 1})
+    handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), CutEngine)
+    with pytest.raises(EngineStopped, match=r"failed 23 times in a row through no fault of its own.*was cut"):
+        handle.await_drained(30)
