@@ -115,6 +115,12 @@ class TestVisualize:
         call("visualize", "examples.words", "-o", str(tmp_path / "words.svg"), "--format", "dot")
         assert (tmp_path / "words.svg").read_text().startswith("digraph")
 
+    def test_a_suffix_that_is_not_known_is_refused(self, tmp_path: Path) -> None:
+        done = call("visualize", "examples.words", "-o", str(tmp_path / "words.png"))
+        assert done.exit_code == 2
+        assert "suffix '.png' stands for is not known; give --format" in done.stderr
+        assert not (tmp_path / "words.png").exists()
+
     def test_tells_of_a_file_that_cannot_be_written(self, tmp_path: Path) -> None:
         done = call("visualize", "examples.words", "-o", str(tmp_path / "nowhere" / "words.svg"))
         assert done.exit_code == 1

@@ -637,3 +637,10 @@ def test_field_names_are_checked_when_declared() -> None:
         FileTransactionalSpout("a.csv", ["n"], types={"m": int})
     with pytest.raises(InvalidStream, match="field 'n' is given twice"):
         FileTransactionalSpout("a.csv", ["n", "n"])
+
+
+def test_a_glob_that_matches_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    run = Run(FileTransactionalSpout("*.csv", fields=["a"]))
+    assert not run.coordinator.is_ready()
+    assert not run.coordinator.is_ready()
+    assert [record.getMessage() for record in caplog.records] == ["no file matches ['*.csv'] yet"]
