@@ -10,6 +10,7 @@ import datetime as dt
 import enum
 import functools
 import reprlib
+import types
 import uuid
 import zoneinfo
 from collections.abc import Callable, Iterable
@@ -140,7 +141,9 @@ class Registration:
         Raises:
             InvalidRegistration: `target` is no class, is built in, or needs a serializer.
         """
-        if not isinstance(target, type):
+        if not isinstance(target, type) or isinstance(
+            target, types.GenericAlias
+        ):  # Python 3.10 takes list[int] for one
             raise InvalidRegistration(f"register_serialization got {target!r}, expected a class")
         if target in _NATIVE or target in _BUILT_IN:
             raise InvalidRegistration(f"class {target.__qualname__} is built in and needs no registration; remove it")
