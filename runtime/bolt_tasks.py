@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.deferred_state import pack_state
@@ -18,21 +18,6 @@ from stormline.topology.tuples import Tuple
 
 OnFailure = Callable[[Failure], None]
 Emitted = Sequence[tuple[str, int | None, bytes]]
-
-
-class BoltTask(Protocol):
-    """What the stage runner asks of a task; user code inside is guarded."""
-
-    collector: TaskCollector
-
-    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
-        """Execute rows that came by exchange; False when the attempt has failed."""
-
-    def execute_one(self, tup: Tuple) -> bool:
-        """Execute one tuple that came by plain call; False when the attempt has failed."""
-
-    def finish(self) -> bool:
-        """Finish the batch, where it is this task's turn to; False when the attempt has failed."""
 
 
 class BasicBoltTask:

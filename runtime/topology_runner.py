@@ -437,7 +437,7 @@ class TopologyRunner:
     def _begin_commit(self) -> None:
         """Begin the next commit: its batch is fixed, the one before is recorded, and the ownership is certain."""
         self._committer.abandon_if_hung()
-        while self._to_commit is not None and not self._committer.busy and not self._stop_asked.is_set():
+        if self._to_commit is not None and not self._committer.busy and not self._stop_asked.is_set():
             attempt = self._to_commit
             result = self._results[attempt.transaction_id]
             if result.failure is not None:

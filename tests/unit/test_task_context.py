@@ -1,0 +1,52 @@
+"""TaskContext: what a task may know about itself and the topology around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from stormline import Fields, TransactionalTopologyBuilder, compile_topology
+from stormline.runtime.task_context import TaskContext
+from stormline.topology.errors import UnknownComponent, UnknownStream
+from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind
+from tests.kit import Batch, PlainSpout, Ranges, Store
+
+
+def context(component: str, task: int) -> TaskContext:
+    builder = TransactionalTopologyBuilder("t", "spout", PlainSpout(Ranges("t", 1)), 2)
+    builder.set_bolt("x", Batch(), 3).shuffle_grouping("spout")
+    builder.set_bolt("store", Store("t")).fields_grouping("x", ["value"]).global_grouping("spout")
+    return TaskContext(compile_topology(builder.build_topology()), 7, component, task)
+
+
+def test_a_task_knows_who_it_is() -> None:
+    mine = context("x", 4)
+    assert (mine.topology_id, mine.epoch) == ("t", 7)
+    assert (mine.this_component_id, mine.this_task_id, mine.this_task_index) == ("x", 4, 1)
+
+
+def test_a_task_knows_its_sources_and_targets() -> None:
+    fields, whole = Grouping(GroupingKind.FIELDS, ("value",)), Grouping(GroupingKind.GLOBAL)
+    assert context("x", 3).this_sources == {GlobalStreamId("spout"): Grouping(GroupingKind.SHUFFLE)}
+    assert context("x", 3).this_targets == {"default": {"store": fields}}
+    assert context("store", 6).this_sources == {GlobalStreamId("x"): fields, GlobalStreamId("spout"): whole}
+    assert context("store", 6).this_targets == {}
+    shuffle = Grouping(GroupingKind.SHUFFLE)
+    assert context("spout", 1).this_targets == {"default": {"x": shuffle, "store": whole}}
+
+
+def test_a_task_knows_the_tasks_and_fields_of_any_component() -> None:
+    mine = context("x", 3)
+    assert [list(mine.component_tasks(name)) for name in ("spout", "x", "store")] == [[1, 2], [3, 4, 5], [6]]
+    assert mine.component_output_fields("spout") == Fields("tx", "value")
+    with pytest.raises(UnknownComponent, match=r"topology 't' has no component 'stor'; .*did you mean 'store'"):
+        mine.component_tasks("stor")
+    with pytest.raises(UnknownStream, match=r"component 'x' has no stream 'defautl'; .*did you mean 'default'"):
+        mine.component_output_fields("x", "defautl")
+
+
+def test_task_data_is_kept_for_its_task() -> None:
+    mine = context("x", 3)
+    assert mine.get_task_data("cache") is None
+    mine.set_task_data("cache", [1])
+    assert mine.get_task_data("cache") == [1]
+    assert context("x", 4).get_task_data("cache") is None
