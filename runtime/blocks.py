@@ -4,10 +4,10 @@ A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a repor
 
     [version, epoch, wave, source stage, source slot, segments, closing]
 
-A segment is [attempt index, edge, source task, target task, number of rows, packed rows]; a row is a list whose
-first item stands for the attempt. The closing block of a source slot holds the counts
-[attempt index, edge, source task, target task, rows sent] of all that it sent to that target slot (what is not
-named there is zero), and the indexes of the attempts that have failed there.
+A segment is [attempt index, edge, source task, target task, number of rows, packed rows]; packed rows are
+[number of rows, a list of values for each field after the first]: the attempt does not travel with each row. The
+closing block of a source slot holds the counts [attempt index, edge, source task, target task, rows sent] of all that
+it sent to that target slot (what is not named there is zero), and the indexes of the attempts that have failed there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stormline.runtime.routing import Row
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData, UnregisteredClass
 from stormline.topology.packing import msgpack
 from stormline.topology.plan import Edge, Plan
@@ -101,14 +103,15 @@ def decode(block: bytes, origin: Origin) -> Block:
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
 
 
-def pack_rows(rows: list[Any], source: str, stream: str, plan: Plan, registry: Registry) -> bytes:
-    """Return rows as bytes; an `UnregisteredClass` names component, stream and field."""
+def pack_rows(rows: list[Row], source: str, stream: str, plan: Plan, registry: Registry) -> bytes:
+    """Return rows as bytes, column by column; an `UnregisteredClass` names component, stream and field."""
+    fields = plan.components[source].component.streams[stream].fields
+    columns = [[row[i] for row in rows] for i in range(1, len(fields))]
     try:
-        return registry.pack(rows)
+        return registry.pack([len(rows), *columns])
     except UnregisteredClass:
-        fields = plan.components[source].component.streams[stream].fields
-        for row in rows:
-            for name, value in zip(fields, row, strict=True):
+        for name, column in zip(fields[1:], columns, strict=True):
+            for value in column:
                 try:
                     registry.pack(value)
                 except UnregisteredClass as error:
@@ -116,6 +119,22 @@ def pack_rows(rows: list[Any], source: str, stream: str, plan: Plan, registry: R
                         f"{source!r} emitted to stream {stream!r}, field {name!r}: {error}"
                     ) from None
         raise
+
+
+def unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry) -> list[Row]:
+    """Return the rows that `pack_rows` packed, each beginning with `attempt`.
+
+    Raises:
+        CorruptData: they are none.
+    """
+    rows, *columns = registry.unpack(packed)
+    if not columns:
+        return [[attempt] for _ in range(rows)]
+    if any(len(column) != rows for column in columns):
+        raise CorruptData(f"columns of {[len(column) for column in columns]} values, expected {rows} in each")
+    if len(columns) == 1:
+        return [[attempt, value] for value in columns[0]]
+    return [[attempt, *values] for values in zip(*columns, strict=True)]
 
 
 @dataclass(slots=True)
@@ -132,7 +151,7 @@ class Outbox:
     _bytes: dict[tuple[int, int], int] = field(default_factory=dict)
     _counts: dict[Count, int] = field(default_factory=dict)
 
-    def send(self, attempt: int, edge: Edge, source_task: int, target_task: int, rows: list[Any]) -> None:
+    def send(self, attempt: int, edge: Edge, source_task: int, target_task: int, rows: list[Row]) -> None:
         """Send rows of one attempt to one task, and count them."""
         packed = pack_rows(rows, edge.source, edge.stream, self.plan, self.registry)
         count = (attempt, edge.index, source_task, target_task)

@@ -8,13 +8,13 @@ from typing import Any
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.deferred_state import pack_state
 from stormline.runtime.guard import run_guarded
+from stormline.runtime.routing import Row
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IBasicBolt, IBatchBolt
-from stormline.topology.plan import Edge
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
 Emitted = Sequence[tuple[str, int | None, bytes]]
@@ -32,21 +32,16 @@ class BasicBoltTask:
         self._task = task
         self._on_failure = on_failure
 
-    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
-        """Execute rows that came by exchange."""
+    def execute_all(self, rows: list[Row], source: TupleSource) -> bool:
+        """Execute rows, which become the tuples' own."""
 
         def call() -> None:
             execute, collector = self._bolt.execute, self.collector
             for row in rows:
-                execute(make(row), collector)
+                execute(Tuple(row, source), collector)
+            collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
-
-    def execute_one(self, tup: Tuple) -> bool:
-        """Execute one tuple that came by plain call."""
-        return run_guarded(
-            lambda: self._bolt.execute(tup, self.collector), self._component, self._task, "execute", self._on_failure
-        )
 
     def finish(self) -> bool:
         """Do nothing: a BasicBolt never learns of batches."""
@@ -76,25 +71,27 @@ class BatchBoltTask:
         self._on_failure = on_failure
         self._deferred = deferred
 
-    def execute_all(self, rows: list[list[Any]], make: Callable[[list[Any]], Tuple]) -> bool:
-        """Execute rows that came by exchange."""
+    def execute_all(self, rows: list[Row], source: TupleSource) -> bool:
+        """Execute rows, which become the tuples' own."""
 
         def call() -> None:
             execute = self.bolt.execute
             for row in rows:
-                execute(make(row))
+                execute(Tuple(row, source))
+            self.collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
-
-    def execute_one(self, tup: Tuple) -> bool:
-        """Execute one tuple that came by plain call."""
-        return run_guarded(lambda: self.bolt.execute(tup), self._component, self._task, "execute", self._on_failure)
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
         if self._deferred:
             return True
-        return run_guarded(self.bolt.finish_batch, self._component, self._task, "finish_batch", self._on_failure)
+
+        def call() -> None:
+            self.bolt.finish_batch()
+            self.collector.flush()
+
+        return run_guarded(call, self._component, self._task, "finish_batch", self._on_failure)
 
     def pack(self, emitted: Emitted) -> DeferredTask:
         """Return what the commit phase needs; raise `CannotTravel` where the state cannot be packed."""
@@ -151,19 +148,7 @@ def begin_batch(
             return
         bolt = env.fresh_bolt(component)
         bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
+        collector.flush()
         made.append(BatchBoltTask(bolt, component, task, collector, on_failure, planned.deferred))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None
-
-
-def tuple_maker(
-    env: TaskEnvironment, edge: Edge, source_task: int, attempt: TransactionAttempt
-) -> Callable[[list[Any]], Tuple]:
-    """Return what makes a Tuple of a row that came over `edge`; the row's first item stands for the attempt."""
-    source = env.source(edge, source_task)
-
-    def make(row: list[Any]) -> Tuple:
-        row[0] = attempt
-        return Tuple(row, source)
-
-    return make

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from stormline.runtime.rebinding import rebound
+from stormline.runtime.routing import Row
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
     DirectStreamMismatch,
+    EmitError,
     StaleEmit,
     UndeclaredStream,
     WrongArity,
@@ -22,27 +24,61 @@ from stormline.topology.streams import StreamDeclaration
 
 log = logging.getLogger("stormline")
 
-Route = Callable[[int | None, Sequence[Any]], None]
-"""Takes (task named by emit_direct or None, values)."""
+ROWS_MAX = 256
+"""Rows of one stream that wait to be routed together."""
+
+
+class Route(Protocol):
+    """Where the tuples of one stream of one task go. The rows become the route's own."""
+
+    def take(self, rows: list[Row]) -> None:
+        """Take rows that were emitted plainly, at least one."""
+
+    def take_direct(self, task: int, row: Row) -> None:
+        """Take a row that was emitted to one task by name."""
 
 
 class Output:
-    """One stream of one task: what it was declared with, and where its tuples go."""
+    """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet."""
 
-    __slots__ = ("arity", "declaration", "direct", "listeners", "routes")
+    __slots__ = ("arity", "declaration", "listeners", "routed", "routes", "rows", "rows_max")
 
-    def __init__(self, declaration: StreamDeclaration, routes: Sequence[Route], listeners: frozenset[int]) -> None:
+    def __init__(
+        self,
+        declaration: StreamDeclaration,
+        routes: Sequence[Route],
+        listeners: frozenset[int] = frozenset(),
+        rows_max: int = ROWS_MAX,
+    ) -> None:
         self.declaration = declaration
         self.arity = len(declaration.fields)
-        self.direct = declaration.direct
         self.listeners = listeners
         self.routes = tuple(routes)
+        self.rows: list[Row] = []
+        self.rows_max = rows_max
+        self.routed = 0
+
+    def flush(self) -> None:
+        """Route the rows that wait."""
+        rows, self.rows = self.rows, []
+        self.route(rows)
+
+    def route(self, rows: list[Row]) -> None:
+        """Route rows, at least one."""
+        self.routed += len(rows)
+        if self.routes:
+            for route in self.routes[:-1]:
+                route.take([[*row] for row in rows])
+            self.routes[-1].take(rows)
 
 
 class TaskCollector:
-    """Checks and routes what a task emits for one attempt. After `close` every emit raises."""
+    """Checks and routes what a task emits for one attempt. After `close` every emit raises.
 
-    __slots__ = ("_attempt", "_closed", "_outputs", "_planned", "_task", "emitted")
+    Emitted rows wait, to be routed together: until there are enough, or `flush` at the end of a call of user code.
+    """
+
+    __slots__ = ("_attempt", "_closed", "_outputs", "_plain", "_planned", "_task")
 
     def __init__(
         self, planned: PlannedComponent, task: int, attempt: TransactionAttempt, outputs: Mapping[str, Output]
@@ -51,8 +87,8 @@ class TaskCollector:
         self._task = task
         self._attempt = attempt
         self._outputs = outputs
+        self._plain = {stream: output for stream, output in outputs.items() if not output.declaration.direct}
         self._closed = False
-        self.emitted = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebound, ("collector",)
@@ -62,24 +98,38 @@ class TaskCollector:
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple; the first value is the attempt."""
-        output = self._outputs.get(stream)
+        output = self._plain.get(stream)
         if output is None:
-            raise self._undeclared(stream)
-        if output.direct:
-            raise DirectStreamMismatch(
-                f"{self._who()} emits plainly to stream {stream!r}, which is direct; "
-                "use emit_direct(task_id, values, stream)"
-            )
-        self._check(values, output, stream)
-        for route in output.routes:
-            route(None, values)
+            raise self._refused(values, stream)
+        if len(values) != output.arity or values[0] is not self._attempt:
+            self._check(values, output, stream)
+        rows = output.rows
+        rows.append([*values])
+        if len(rows) >= output.rows_max:
+            output.flush()
+
+    def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
+        """Emit many tuples; the lists become the engine's own, so the caller changes none of them any more."""
+        output = self._plain.get(stream)
+        if output is None:
+            raise self._refused((), stream)
+        arity, attempt = output.arity, self._attempt
+        for i, row in enumerate(rows):
+            if len(row) != arity or row[0] is not attempt:
+                self._check(row, output, stream)
+            if type(row) is not list:
+                rows[i] = [*row]
+        if output.rows:
+            output.flush()
+        if rows:
+            output.route(rows)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of a direct stream to one task."""
         output = self._outputs.get(stream)
-        if output is None:
-            raise self._undeclared(stream)
-        if not output.direct:
+        if output is None or self._closed:
+            raise self._refused(values, stream)
+        if not output.declaration.direct:
             raise DirectStreamMismatch(
                 f"{self._who()} emits directly to stream {stream!r}, which is not declared with direct=True; use emit()"
             )
@@ -89,16 +139,29 @@ class TaskCollector:
                 f"are {sorted(output.listeners)}, see context.component_tasks(id)"
             )
         self._check(values, output, stream)
+        output.routed += 1
         for route in output.routes:
-            route(task_id, values)
+            route.take_direct(task_id, [*values])
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
         log.error("%s, attempt %s reports: %s", self._who(), self._attempt, error, exc_info=error)
 
+    @property
+    def emitted(self) -> int:
+        """Number of tuples emitted so far."""
+        return sum(output.routed + len(output.rows) for output in self._outputs.values())
+
+    def flush(self) -> None:
+        """Route all that waits."""
+        for output in self._plain.values():
+            if output.rows:
+                output.flush()
+
     def close(self) -> None:
         """Refuse whatever is emitted from now on."""
         self._closed = True
+        self._plain = {}
 
     def _check(self, values: Sequence[Any], output: Output, stream: str) -> None:
         if len(values) != output.arity or isinstance(values, str):
@@ -112,24 +175,38 @@ class TaskCollector:
                 f"{self._who()} emits {values[0]!r} as first value to stream {stream!r}; expected the attempt of the "
                 f"batch at hand, {self._attempt!r}, since the first field of every tuple carries it"
             )
-        if self._closed:
-            raise StaleEmit(f"{self._who()} emits for attempt {self._attempt}, which has ended; its tuples are ignored")
-        self.emitted += 1
 
-    def _undeclared(self, stream: str) -> UndeclaredStream:
-        known = list(self._outputs)
-        return UndeclaredStream(
-            f"{self._who()} emits to stream {stream!r}; it declares {known}{did_you_mean(str(stream), known)}"
-        )
+    def _refused(self, values: Sequence[Any], stream: str) -> EmitError:
+        output = self._outputs.get(stream)
+        if output is None:
+            known = list(self._outputs)
+            return UndeclaredStream(
+                f"{self._who()} emits to stream {stream!r}; it declares {known}{did_you_mean(str(stream), known)}"
+            )
+        if not self._closed:
+            return DirectStreamMismatch(
+                f"{self._who()} emits plainly to stream {stream!r}, which is direct; "
+                "use emit_direct(task_id, values, stream)"
+            )
+        if values:
+            self._check(values, output, stream)
+        return StaleEmit(f"{self._who()} emits for attempt {self._attempt}, which has ended; its tuples are ignored")
 
     def _who(self) -> str:
         return f"{self._planned.component.kind.value} {self._planned.id!r}, task {self._task}"
 
 
-def logged(component: str, task: int, stream: str) -> Route:
-    """Return a route that logs every tuple, for components with topology.debug."""
+class Logged:
+    """A route that logs every tuple, for components with topology.debug."""
 
-    def route(target: int | None, values: Sequence[Any]) -> None:
-        log.info("%s, task %d emits to %s%s: %r", component, task, stream, f" task {target}" if target else "", values)
+    def __init__(self, component: str, task: int, stream: str) -> None:
+        self._what = (component, task, stream)
 
-    return route
+    def take(self, rows: list[Row]) -> None:
+        """Log rows."""
+        for row in rows:
+            log.info("%s, task %d emits to %s: %r", *self._what, row)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        """Log a row."""
+        log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)

@@ -8,21 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
-from stormline.runtime.bolt_tasks import BasicBoltAtCommit, tuple_maker
-from stormline.runtime.collector import Output, Route, TaskCollector, logged
+from stormline.runtime.blocks import unpack_rows
+from stormline.runtime.bolt_tasks import BasicBoltAtCommit
+from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.deferred_state import CannotTravel, unpack_state
 from stormline.runtime.guard import run_guarded
+from stormline.runtime.routing import Row
 from stormline.runtime.side_by_side import run_side_by_side
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.plan import Edge, PlannedComponent
+from stormline.topology.tuples import Tuple
 
 COMMIT_THREADS_MAX = 64
 
-Delivery = tuple[Edge, int, int, Sequence[Any]]  # edge, source task, target task, values
+Delivery = tuple[Edge, int, int, list[Row]]  # edge, source task, target task, rows
+
+
+class _ToLaterStage:
+    """The route of what one task emits over one edge, to tasks that have their turn later in the commit."""
+
+    def __init__(self, env: TaskEnvironment, edge: Edge, task: int, attempt: TransactionAttempt, sent: list[Delivery]):
+        self._split = env.splitter(edge, task, task + attempt.transaction_id)
+        self._tasks = env.plan.components[edge.target].tasks
+        self._edge = edge
+        self._task = task
+        self._sent = sent
+
+    def take(self, rows: list[Row]) -> None:
+        self._sent += [(self._edge, self._task, target, share) for target, share in self._split(rows)]
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self._tasks:
+            self._sent.append((self._edge, self._task, task, [row]))
 
 
 class _CommitTask:
@@ -43,23 +64,13 @@ class _CommitTask:
 
     def _outputs(self) -> dict[str, Output]:
         outputs: dict[str, Output] = {}
+        debug = self._env.debug(self._planned.id)
         for stream, declaration in self._planned.component.streams.items():
             edges = self._env.plan.out_edges(self._planned.id, stream)
-            routes: list[Route] = [self._route(edge) for edge in edges]
-            if self._env.debug(self._planned.id):
-                routes.insert(0, logged(self._planned.id, self.task, stream))
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges))
+            routes: list[Route] = [Logged(self._planned.id, self.task, stream)] if debug else []
+            routes += [_ToLaterStage(self._env, edge, self.task, self._attempt, self.sent) for edge in edges]
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
         return outputs
-
-    def _route(self, edge: Edge) -> Route:
-        choose = self._env.chooser(edge, self.task, self.task + self._attempt.transaction_id)
-        tasks = self._env.plan.components[edge.target].tasks
-
-        def route(direct: int | None, values: Sequence[Any]) -> None:
-            targets = choose(values) if direct is None else [direct] if direct in tasks else []
-            self.sent += [(edge, self.task, target, values) for target in targets]
-
-        return route
 
     def restore(self) -> None:
         """Take over the state that the processing phase left; raise `CannotTravel` where it does not fit."""
@@ -73,7 +84,7 @@ class _CommitTask:
         if self._deferred.state is None:
             self._guarded(self._prepare, "prepare")
         self._guarded(lambda: self._execute(inbox), "execute")
-        self._guarded(self._bolt.finish_batch, "finish_batch")
+        self._guarded(self._finish, "finish_batch")
         self.collector.close()
 
     def _guarded(self, call: Callable[[], None], where: str) -> None:
@@ -91,21 +102,30 @@ class _CommitTask:
     def _prepare(self) -> None:
         conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
         self._bolt.prepare(conf, context, self.collector, self._attempt)
+        self.collector.flush()
+
+    def _finish(self) -> None:
+        self._bolt.finish_batch()
+        self.collector.flush()
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         for stream, direct, packed in self._deferred.emitted:
-            row = [self._attempt, *self._env.registry.unpack(packed)[0][1:]]
+            rows = unpack_rows(packed, self._attempt, self._env.registry)
             if direct is None:
-                self.collector.emit(row, stream)
+                self.collector.emit_all(rows, stream)
             else:
-                self.collector.emit_direct(direct, row, stream)
+                for row in rows:
+                    self.collector.emit_direct(direct, row, stream)
         execute = self._bolt.execute
         for index, source_task, packed in self._deferred.tuples:
-            make = tuple_maker(self._env, self._env.plan.edges[index], source_task, self._attempt)
-            for row in self._env.registry.unpack(packed):
-                execute(make(row))
-        for edge, source_task, _, values in inbox:
-            execute(tuple_maker(self._env, edge, source_task, self._attempt)(list(values)))
+            source = self._env.source(self._env.plan.edges[index], source_task)
+            for row in unpack_rows(packed, self._attempt, self._env.registry):
+                execute(Tuple(row, source))
+        for edge, source_task, _, rows in inbox:
+            source = self._env.source(edge, source_task)
+            for row in rows:
+                execute(Tuple(row, source))
+        self.collector.flush()
 
 
 class CommitRun:

@@ -33,6 +33,10 @@ class _Recorder:
         if self._record(values, stream, None):
             self._collector.emit(values, stream)
 
+    def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
+        kept = [row for row in rows if self._record(row, stream, None)]
+        self._collector.emit_all(kept, stream)
+
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         if self._record(values, stream, task_id):
             self._collector.emit_direct(task_id, values, stream)

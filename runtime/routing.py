@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
 from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
@@ -14,7 +15,10 @@ from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge
 from stormline.topology.serialization import Registry
 
-Choose = Callable[[Sequence[Any]], Sequence[int]]
+Row = list[Any]
+Split = Callable[[list[Row]], Iterable[tuple[int, list[Row]]]]
+"""Shares rows out: (task, its rows, in order). The rows become the tasks' own, so none is given to two of them."""
+
 REMEMBERED_KEYS_MAX = 100_000
 DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
 
@@ -74,91 +78,134 @@ def stable_hashes(values: Sequence[Any], registry: Registry) -> tuple[int, int]:
     return first, second
 
 
-class _Key:
-    """Remembers what each key hashed to."""
+class Key(dict[Any, Any]):
+    """Remembers what each key hashed to: key → `of_hashes(hashes)`. All senders of a process share it."""
 
     def __init__(
         self, positions: Sequence[int], registry: Registry, of_hashes: Callable[[tuple[int, int]], Any]
     ) -> None:
-        self._positions = positions
+        super().__init__()
+        self._single = len(positions) == 1
         self._registry = registry
         self._of_hashes = of_hashes
-        self._known: dict[Any, Any] = {}
+        self.of_row = itemgetter(*positions)
 
-    def __call__(self, values: Sequence[Any]) -> Any:
-        positions = self._positions
-        key: Any = values[positions[0]] if len(positions) == 1 else tuple([values[i] for i in positions])
+    def __missing__(self, key: Any) -> Any:
+        found = self._of_hashes(stable_hashes([key] if self._single else key, self._registry))
+        if len(self) < REMEMBERED_KEYS_MAX:
+            self[key] = found
+        return found
+
+    def of_rows(self, rows: list[Row]) -> Iterable[Any]:
+        """Return what the key of each row hashed to."""
+        of_row = self.of_row
         try:
-            return self._known[key]
-        except KeyError:
-            found = self._compute(values)
-            if len(self._known) < REMEMBERED_KEYS_MAX:
-                self._known[key] = found
-            return found
+            return [self[key] for key in map(of_row, rows)]
         except TypeError:  # a list or another key that cannot be remembered
-            return self._compute(values)
+            return [self._of_unhashable(of_row(row)) for row in rows]
 
-    def _compute(self, values: Sequence[Any]) -> Any:
-        return self._of_hashes(stable_hashes([values[i] for i in self._positions], self._registry))
+    def _of_unhashable(self, key: Any) -> Any:
+        try:
+            return self[key]
+        except TypeError:
+            return self._of_hashes(stable_hashes([key] if self._single else key, self._registry))
 
 
-def fields_key(
-    edge: Edge, positions: Sequence[int], tasks: Sequence[int], registry: Registry
-) -> Callable[[Sequence[Any]], Any]:
-    """Return the part of a fields or partial key grouping that all senders of a process share: key → tasks."""
-    n = len(tasks)
+def fields_key(edge: Edge, positions: Sequence[int], tasks: int, registry: Registry) -> Key:
+    """Return the part of a fields or partial key grouping that all senders of a process share.
+
+    It gives the index of a row's task, or of its two, among `tasks` many.
+    """
     if edge.grouping.kind is GroupingKind.FIELDS:
-        return _Key(positions, registry, lambda hashes: (tasks[hashes[0] % n],))
-    return _Key(positions, registry, lambda hashes: (tasks[hashes[0] % n], tasks[hashes[1] % n]))
+        return Key(positions, registry, lambda hashes: hashes[0] % tasks)
+    return Key(positions, registry, lambda hashes: (hashes[0] % tasks, hashes[1] % tasks))
 
 
-def shuffle(tasks: Sequence[int], offset: int) -> Choose:
+def _shares(tasks: Sequence[int], shares: Sequence[list[Row]]) -> list[tuple[int, list[Row]]]:
+    return [(task, share) for task, share in zip(tasks, shares, strict=True) if share]
+
+
+def single(task: int) -> Split:
+    """Give one task all."""
+    return lambda rows: ((task, rows),)
+
+
+def every(tasks: Sequence[int]) -> Split:
+    """Give every task all."""
+
+    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+        return [(task, [[*row] for row in rows]) for task in tasks[1:]] + [(tasks[0], rows)]
+
+    return split
+
+
+def shuffle(tasks: Sequence[int], offset: int) -> Split:
     """Take the tasks in turn, beginning at `offset`."""
-    choices = [(task,) for task in tasks]
-    n = len(choices)
+    n = len(tasks)
+    if n == 1:
+        return single(tasks[0])
     turn = offset % n
 
-    def choose(values: Sequence[Any]) -> Sequence[int]:
+    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
         nonlocal turn
-        choice = choices[turn]
-        turn = turn + 1 if turn + 1 < n else 0
-        return choice
+        shares = [rows[(i - turn) % n :: n] for i in range(n)]
+        turn = (turn + len(rows)) % n
+        return _shares(tasks, shares)
 
-    return choose
-
-
-def partial_key(key: Callable[[Sequence[Any]], tuple[int, int]]) -> Choose:
-    """Take the one of the key's two tasks that got less from this sender."""
-    sent: dict[int, int] = {}
-
-    def choose(values: Sequence[Any]) -> Sequence[int]:
-        first, second = key(values)
-        task = first if sent.get(first, 0) <= sent.get(second, 0) else second
-        sent[task] = sent.get(task, 0) + 1
-        return (task,)
-
-    return choose
+    return split
 
 
-def custom(edge: Edge, source_task: int, tasks: Sequence[int]) -> Choose:
+def fields(key: Key, tasks: Sequence[int]) -> Split:
+    """Give rows of one key to one task."""
+    if len(tasks) == 1:
+        return single(tasks[0])
+
+    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+        shares: list[list[Row]] = [[] for _ in tasks]
+        appends = [share.append for share in shares]
+        for row, i in zip(rows, key.of_rows(rows), strict=True):
+            appends[i](row)
+        return _shares(tasks, shares)
+
+    return split
+
+
+def partial_key(key: Key, tasks: Sequence[int]) -> Split:
+    """Give each row to the one of its key's two tasks that got less from this sender."""
+    sent = [0] * len(tasks)
+
+    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+        shares: list[list[Row]] = [[] for _ in tasks]
+        for row, (first, second) in zip(rows, key.of_rows(rows), strict=True):
+            i = first if sent[first] <= sent[second] else second
+            sent[i] += 1
+            shares[i].append(row)
+        return _shares(tasks, shares)
+
+    return split
+
+
+def custom(edge: Edge, source_task: int, tasks: Sequence[int]) -> Split:
     """Ask the user's object; it has been prepared."""
     grouping = edge.grouping.custom
     assert grouping is not None
     known = frozenset(tasks)
 
-    def choose(values: Sequence[Any]) -> Sequence[int]:
-        chosen = tuple(grouping.choose_tasks(source_task, values))
-        for task in chosen:
-            if task not in known:
-                raise InvalidChoice(
-                    f"the custom grouping of {edge.target!r} on stream {edge.stream!r} of {edge.source!r} chose task "
-                    f"{task!r}; the tasks of {edge.target!r} are {sorted(known)}"
-                )
-        return chosen
+    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+        shares: dict[int, list[Row]] = {}
+        for row in rows:
+            for task in tuple(grouping.choose_tasks(source_task, row)):
+                if task not in known:
+                    raise InvalidChoice(
+                        f"the custom grouping of {edge.target!r} on stream {edge.stream!r} of {edge.source!r} chose "
+                        f"task {task!r}; the tasks of {edge.target!r} are {sorted(known)}"
+                    )
+                shares.setdefault(task, []).append([*row])
+        return list(shares.items())
 
-    return choose
+    return split
 
 
-def direct(values: Sequence[Any]) -> Sequence[int]:
+def direct(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
     """Refuse: direct streams have no choice to make."""
     raise DirectStreamMismatch("a direct stream needs emit_direct(task_id, values, stream)")

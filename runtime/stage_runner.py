@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import cloudpickle
 
 from stormline.runtime import blocks, routing
 from stormline.runtime.blocks import Outbox
-from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, HeldTuples, begin_batch, tuple_maker
-from stormline.runtime.collector import Output, Route, TaskCollector, logged
+from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, HeldTuples, begin_batch
+from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
 from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
+from stormline.runtime.routing import Row, Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.errors import CorruptData
-from stormline.topology.grouping import GroupingKind
+from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
-from stormline.topology.tuples import Tuple
 
 SlotBlock = tuple[int, bytes]
 
@@ -74,35 +74,71 @@ class _AttemptRun:
 class _Exchange:
     """The route of one attempt's tuples from one task over one edge to other slots."""
 
-    __slots__ = ("buffers", "choose", "edge", "index", "outbox", "task", "tasks")
+    __slots__ = ("buffers", "edge", "index", "outbox", "split", "task", "tasks")
 
     def __init__(
-        self, run: _AttemptRun, edge: Edge, task: int, choose: Any, tasks: Sequence[int], outbox: Outbox
+        self, run: _AttemptRun, edge: Edge, task: int, split: Split, tasks: Sequence[int], outbox: Outbox
     ) -> None:
         self.index = run.index
         self.edge = edge
         self.task = task
-        self.tasks = frozenset(tasks)
-        self.choose = choose
+        self.tasks = tasks
+        self.split = split
         self.outbox = outbox
-        self.buffers: dict[int, list[Any]] = {}
+        self.buffers: dict[int, list[Row]] = {}
 
-    def __call__(self, direct: int | None, values: Sequence[Any]) -> None:
-        row = [None, *values[1:]]
-        for target in self.choose(values) if direct is None else self.tasks & {direct}:
-            buffer = self.buffers.get(target)
-            if buffer is None:
-                buffer = self.buffers[target] = []
-            buffer.append(row)
-            if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
-                self.outbox.send(self.index, self.edge, self.task, target, buffer)
-                del self.buffers[target]
+    def take(self, rows: list[Row]) -> None:
+        for target, share in self.split(rows):
+            self._add(target, share)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self.tasks:
+            self._add(task, [row])
+
+    def _add(self, target: int, rows: list[Row]) -> None:
+        buffer = self.buffers.setdefault(target, rows)
+        if buffer is not rows:
+            buffer += rows
+        if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
+            self.outbox.send(self.index, self.edge, self.task, target, self.buffers.pop(target))
 
     def flush(self) -> None:
         """Send what is left."""
         for target, buffer in self.buffers.items():
             self.outbox.send(self.index, self.edge, self.task, target, buffer)
         self.buffers = {}
+
+
+class _Held:
+    """Keeps what one task of a deferred bolt emits for the commit phase."""
+
+    def __init__(self, held: list[tuple[str, int | None, bytes]], stream: str, pack: Callable[[list[Row]], bytes]):
+        self._held = held
+        self._stream = stream
+        self._pack = pack
+
+    def take(self, rows: list[Row]) -> None:
+        self._held.append((self._stream, None, self._pack(rows)))
+
+    def take_direct(self, task: int, row: Row) -> None:
+        self._held.append((self._stream, task, self._pack([row])))
+
+
+class _PlainCall:
+    """The route of one attempt's tuples from one task over one edge to tasks of this slot."""
+
+    def __init__(self, split: Split, tasks: Sequence[int], deliver: Callable[[int, list[Row]], None]) -> None:
+        self._split = split
+        self._tasks = tasks
+        self._deliver = deliver
+
+    def take(self, rows: list[Row]) -> None:
+        for target, share in self._split(rows):
+            self._deliver(target, share)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self._tasks:
+            self._deliver(task, [row])
 
 
 class StageRunner:
@@ -121,7 +157,7 @@ class StageRunner:
         self._received: dict[blocks.Count, int] = {}
         self._closed: dict[tuple[int, int], blocks.Closing] = {}
         self._report = SlotReport(stage, slot, [run.result for run in self._runs])
-        self._choosers: dict[tuple[int, int], Any] = {}
+        self._splits: dict[tuple[int, int], Split] = {}
         self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
 
@@ -180,6 +216,7 @@ class StageRunner:
 
         def call() -> None:
             emitter.emit(run.wave_attempt, collector, run.result.partitions)
+            collector.flush()
 
         run_guarded(call, spout.id, task, "the emitter", run.fail)
         run.result.rows += collector.emitted
@@ -216,15 +253,15 @@ class StageRunner:
             elif task is not None:
                 rows = self._unpack(run, edge, segment)
                 if rows is not None:
-                    task.execute_all(rows, tuple_maker(self._env, edge, segment.source_task, run.attempt))
+                    task.execute_all(rows, self._env.source(edge, segment.source_task))
         if block.closing is not None:
             self._closed[(block.source_stage, block.source_slot)] = block.closing
 
-    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> list[Any] | None:
-        unpacked: list[list[Any]] = []
+    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> list[Row] | None:
+        unpacked: list[list[Row]] = []
 
         def call() -> None:  # the user's serializers read here
-            unpacked.append(self._env.registry.unpack(segment.packed))
+            unpacked.append(blocks.unpack_rows(segment.packed, run.attempt, self._env.registry))
 
         if not run_guarded(call, edge.source, segment.source_task, "reading the tuples", run.fail):
             return None
@@ -252,61 +289,50 @@ class StageRunner:
 
     def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
         outputs: dict[str, Output] = {}
+        debug = self._env.debug(planned.id)
         for stream, declaration in planned.component.streams.items():
-            routes: list[Route] = []
-            if self._env.debug(planned.id):
-                routes.append(logged(planned.id, task, stream))
+            routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
             edges = self._plan.out_edges(planned.id, stream)
             if planned.deferred and edges:
-                routes.append(self._hold_emits(run, planned, task, stream))
+                held = run.held_emits.setdefault(task, [])
+                routes.append(_Held(held, stream, partial(self._packed, planned.id, stream)))
             else:
                 routes += [self._route(run, edge, task) for edge in edges]
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges))
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
         collector = TaskCollector(planned, task, run.attempt, outputs)
         run.collectors.append(collector)
         return collector
 
-    def _hold_emits(self, run: _AttemptRun, planned: PlannedComponent, task: int, stream: str) -> Route:
-        held = run.held_emits.setdefault(task, [])
-        return lambda direct, values: held.append((stream, direct, self._packed(values, planned.id, stream)))
-
-    def _packed(self, values: Sequence[Any], source: str, stream: str) -> bytes:
-        return blocks.pack_rows([[None, *values[1:]]], source, stream, self._plan, self._env.registry)
+    def _packed(self, source: str, stream: str, rows: list[Row]) -> bytes:
+        return blocks.pack_rows(rows, source, stream, self._plan, self._env.registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
-        choose = self._chooser(edge, task)
+        split = self._split(edge, task)
         if edge.transfer is Transfer.LOCAL:
-            return self._local_route(run, edge, task, choose)
-        exchange = _Exchange(run, edge, task, choose, self._plan.components[edge.target].tasks, self._outbox)
+            return _PlainCall(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
+        exchange = _Exchange(run, edge, task, split, self._plan.components[edge.target].tasks, self._outbox)
         run.exchanges.append(exchange)
         return exchange
 
-    def _chooser(self, edge: Edge, task: int) -> routing.Choose:
+    def _split(self, edge: Edge, task: int) -> Split:
         # One a wave, not one an attempt, so that small batches are spread evenly too.
-        choose = self._choosers.get((edge.index, task))
-        if choose is None:
+        split = self._splits.get((edge.index, task))
+        if split is None:
             seed = task + self._wave.number
             here = self._tasks_here.get(edge.target, [])
-            if edge.transfer is Transfer.LOCAL and edge.grouping.kind is GroupingKind.LOCAL_OR_SHUFFLE:
-                choose = routing.shuffle(here, seed)
+            if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
+                split = routing.shuffle(here, seed)
             else:
-                choose = self._env.chooser(edge, task, seed)
-            self._choosers[(edge.index, task)] = choose
-        return choose
+                split = self._env.splitter(edge, task, seed)
+            self._splits[(edge.index, task)] = split
+        return split
 
-    def _local_route(self, run: _AttemptRun, edge: Edge, task: int, choose: Any) -> Route:
-        source = self._env.source(edge, task)
-        known = frozenset(self._tasks_here[edge.target])
-
-        def route(direct: int | None, values: Sequence[Any]) -> None:
-            for target in choose(values) if direct is None else known & {direct}:
-                receiver = self._task(run, target)
-                if isinstance(receiver, HeldTuples):
-                    receiver.hold(edge.index, task, self._packed(values, edge.source, edge.stream))
-                elif receiver is None or not receiver.execute_one(Tuple(list(values), source)):
-                    raise AttemptAborted
-
-        return route
+    def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, rows: list[Row]) -> None:
+        receiver = self._task(run, target)
+        if isinstance(receiver, HeldTuples):
+            receiver.hold(edge.index, task, self._packed(edge.source, edge.stream, rows))
+        elif receiver is None or not receiver.execute_all(rows, self._env.source(edge, task)):
+            raise AttemptAborted
 
     # ------------------------------------------------------------------------------------ the end of input
 

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from stormline.runtime import routing
@@ -57,7 +57,7 @@ class TaskEnvironment:
         self._contexts: dict[int, TaskContext] = {}
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self._emitters: dict[int, Any] = {}
-        self._keys: dict[int, Callable[[Sequence[Any]], Any]] = {}
+        self._keys: dict[int, routing.Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
@@ -123,22 +123,21 @@ class TaskEnvironment:
         """Return metadata as a restart would read it: user code may change what it was given, or gave."""
         return metadata if type(metadata) in _ATOMS else self.registry.unpack(self.registry.pack(metadata))
 
-    def chooser(self, edge: Edge, source_task: int, seed: int) -> routing.Choose:
-        """Return what chooses target tasks of `edge` for one sender; `seed` varies where a shuffle begins."""
+    def splitter(self, edge: Edge, source_task: int, seed: int) -> routing.Split:
+        """Return what shares rows out to the tasks of `edge` for one sender; `seed` varies where a shuffle begins."""
         tasks = self.plan.components[edge.target].tasks
         kind = edge.grouping.kind
         if kind is GroupingKind.GLOBAL:
-            lowest = (min(tasks),)
-            return lambda values: lowest
+            return routing.single(min(tasks))
         if kind is GroupingKind.ALL:
-            return lambda values: tasks
+            return routing.every(tasks)
         if kind is GroupingKind.DIRECT:
             return routing.direct
         if kind is GroupingKind.CUSTOM:
             return routing.custom(self._prepared_custom(edge, source_task), source_task, tasks)
         if kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY):
-            key = self._key(edge, tasks)
-            return key if kind is GroupingKind.FIELDS else routing.partial_key(key)
+            split = routing.fields if kind is GroupingKind.FIELDS else routing.partial_key
+            return split(self._key(edge, len(tasks)), tasks)
         return routing.shuffle(tasks, seed)
 
     def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
@@ -153,7 +152,7 @@ class TaskEnvironment:
             source = self._sources[(edge.index, task)] = TupleSource(edge.source, edge.stream, task, fields)
         return source
 
-    def _key(self, edge: Edge, tasks: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    def _key(self, edge: Edge, tasks: int) -> routing.Key:
         key = self._keys.get(edge.index)
         if key is None:
             fields = self.plan.components[edge.source].component.streams[edge.stream].fields

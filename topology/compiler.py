@@ -100,6 +100,8 @@ def _can_be_local(
     if source == topology.spout.id and emits_on_driver(topology.spout):
         return False
     sources, targets = len(tasks[source]), len(tasks[target])
+    if kind is GroupingKind.NONE:  # the user does not care: as evenly as the source's own tasks are loaded
+        return sources == targets
     return sources == targets == 1 or (kind is GroupingKind.LOCAL_OR_SHUFFLE and targets >= sources)
 
 

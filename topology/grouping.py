@@ -27,6 +27,10 @@ class GroupingKind(str, Enum):
     CUSTOM = "custom"
 
 
+LOCAL_SHUFFLES = (GroupingKind.LOCAL_OR_SHUFFLE, GroupingKind.NONE)
+"""Groupings that keep a tuple in its Spark task where the plan lets them."""
+
+
 @dataclass(frozen=True, slots=True)
 class GlobalStreamId:
     """One stream of one component."""

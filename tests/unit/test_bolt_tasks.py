@@ -6,12 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_topology
-from stormline.runtime.bolt_tasks import BatchBoltTask, begin_batch, tuple_maker
+from stormline.runtime.bolt_tasks import BatchBoltTask, begin_batch
 from stormline.runtime.collector import Output, TaskCollector
 from stormline.runtime.task_environment import TaskEnvironment
 from tests.kit import Counting, PlainSpout, Ranges
 
 A, A2, B = TransactionAttempt(1, 1), TransactionAttempt(1, 2), TransactionAttempt(2, 1)
+
+
+class Caught:
+    """A route that keeps what it takes."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def take(self, rows: list[Any]) -> None:
+        self.rows += rows
+
+    def take_direct(self, task: int, row: Any) -> None: ...
 
 
 class Hand:
@@ -21,14 +33,15 @@ class Hand:
         builder = TransactionalTopologyBuilder("t", "spout", PlainSpout(Ranges("t", 1)))
         builder.set_bolt("count", Counting()).shuffle_grouping("spout")
         self.env = TaskEnvironment(compile_topology(builder.build_topology()), 1)
-        self.emitted: list[Sequence[Any]] = []
+        self.caught = Caught()
+        self.emitted = self.caught.rows
         self.tasks: dict[TransactionAttempt, BatchBoltTask] = {}
 
     def task(self, attempt: TransactionAttempt) -> BatchBoltTask:
         if attempt not in self.tasks:
             planned = self.env.plan.components["count"]
             declaration = planned.component.streams["default"]
-            output = Output(declaration, [lambda direct, values: self.emitted.append(values)], frozenset())
+            output = Output(declaration, [self.caught])
             collector = TaskCollector(planned, planned.tasks[0], attempt, {"default": output})
             made = begin_batch(self.env, "count", planned.tasks[0], attempt, collector, lambda failure: None)
             assert isinstance(made, BatchBoltTask)
@@ -36,8 +49,8 @@ class Hand:
         return self.tasks[attempt]
 
     def execute(self, attempt: TransactionAttempt) -> None:
-        make = tuple_maker(self.env, self.env.plan.edges[0], 1, attempt)
-        assert self.task(attempt).execute_all([[None, "value"]], make)
+        source = self.env.source(self.env.plan.edges[0], 1)
+        assert self.task(attempt).execute_all([[attempt, "value"]], source)
 
     def finish(self, attempt: TransactionAttempt) -> Sequence[Any]:
         assert self.task(attempt).finish()

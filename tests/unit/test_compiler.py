@@ -113,7 +113,15 @@ def test_local_or_shuffle_is_local_where_every_source_task_has_a_target_beside_i
     assert transfers(compiled) == {"words>a": transfer}
 
 
-@pytest.mark.parametrize("kind", ["shuffle", "fields", "global", "none", "all", "partial_key"])
+@pytest.mark.parametrize(("sources", "targets", "transfer"), [(2, 2, LOCAL), (2, 3, EXCHANGE), (1, 5, EXCHANGE)])
+def test_none_is_local_where_the_bolt_has_as_many_tasks_so_that_no_task_is_left_idle(
+    sources: int, targets: int, transfer: Transfer
+) -> None:
+    compiled = plan({"a": (["words:none"], {"tasks": targets})}, parallelism=sources)
+    assert transfers(compiled) == {"words>a": transfer}
+
+
+@pytest.mark.parametrize("kind", ["shuffle", "fields", "global", "all", "partial_key"])
 def test_other_groupings_between_many_tasks_are_exchanges(kind: str) -> None:
     assert transfers(plan({"a": ([f"words:{kind}"], {})})) == {"words>a": EXCHANGE}
 

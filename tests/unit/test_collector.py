@@ -1,0 +1,126 @@
+"""What a task may emit, and when it is routed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stormline import Fields, TransactionAttempt
+from stormline.runtime.collector import ROWS_MAX, Output, TaskCollector
+from stormline.topology.errors import DirectStreamMismatch, StaleEmit, UndeclaredStream, WrongArity, WrongAttempt
+from stormline.topology.plan import PlannedComponent
+from stormline.topology.streams import StreamDeclaration
+from stormline.topology.topology import Component, ComponentKind
+
+ATTEMPT = TransactionAttempt(1, 1)
+
+
+class Caught:
+    """A route that keeps what it takes, call by call."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[list[Any]]] = []
+
+    def take(self, rows: list[list[Any]]) -> None:
+        self.calls.append(rows)
+
+    def take_direct(self, task: int, row: list[Any]) -> None:
+        self.calls.append([[task, *row]])
+
+
+def collector(*routes: Caught) -> TaskCollector:
+    streams = {
+        "default": StreamDeclaration(Fields("tx", "value"), direct=False),
+        "to": StreamDeclaration(Fields("tx", "value"), direct=True),
+    }
+    component = Component("words", ComponentKind.BATCH_BOLT, object(), 1, False, streams, {}, {})  # type: ignore[arg-type]
+    planned = PlannedComponent(component, (7,), 0, None)
+    outputs = {name: Output(stream, routes) for name, stream in streams.items()}
+    return TaskCollector(planned, 7, ATTEMPT, outputs)
+
+
+def test_rows_wait_until_there_are_enough_or_the_call_of_user_code_ends() -> None:
+    route = Caught()
+    to = collector(route)
+    for n in range(ROWS_MAX + 3):
+        to.emit([ATTEMPT, n])
+    assert [len(rows) for rows in route.calls] == [ROWS_MAX]
+    assert to.emitted == ROWS_MAX + 3
+    to.flush()
+    to.flush()
+    assert [len(rows) for rows in route.calls] == [ROWS_MAX, 3]
+    assert [row[1] for rows in route.calls for row in rows] == list(range(ROWS_MAX + 3))
+    assert to.emitted == ROWS_MAX + 3
+
+
+def test_what_was_emitted_does_not_change_with_the_callers_list() -> None:
+    route = Caught()
+    to = collector(route)
+    row = [ATTEMPT, 0]
+    for n in range(3):
+        row[1] = n
+        to.emit(row)
+    to.flush()
+    assert route.calls == [[[ATTEMPT, 0], [ATTEMPT, 1], [ATTEMPT, 2]]]
+
+
+def test_many_rows_are_emitted_at_once_after_those_that_wait() -> None:
+    route = Caught()
+    to = collector(route)
+    to.emit([ATTEMPT, 0])
+    to.emit_all([[ATTEMPT, 1], (ATTEMPT, 2)])  # type: ignore[list-item]
+    to.emit_all([])
+    assert [row[1] for rows in route.calls for row in rows] == [0, 1, 2]
+    assert all(type(row) is list for rows in route.calls for row in rows)
+    assert to.emitted == 3
+
+
+def test_each_route_has_rows_of_its_own() -> None:
+    one, other = Caught(), Caught()
+    to = collector(one, other)
+    to.emit_all([[ATTEMPT, 1]])
+    assert one.calls == other.calls
+    one.calls[0][0][1] = "changed"
+    assert other.calls == [[[ATTEMPT, 1]]]
+
+
+def test_an_attempt_may_be_equal_without_being_the_same_object() -> None:
+    route = Caught()
+    to = collector(route)
+    to.emit((TransactionAttempt(1, 1), 5))
+    to.emit_all([[TransactionAttempt(1, 1), 6]])
+    assert [row[1] for rows in route.calls for row in rows] == [5, 6]
+
+
+@pytest.mark.parametrize("emit", [lambda to, row, *stream: to.emit(row, *stream),
+                                  lambda to, row, *stream: to.emit_all([row], *stream)])  # fmt: skip
+def test_a_wrong_tuple_is_refused_at_once(emit: Any) -> None:
+    to = collector(Caught())
+    with pytest.raises(WrongArity, match=r"bolt 'words', task 7 emits 3 values .* has the 2 fields \['tx', 'value'\]"):
+        emit(to, [ATTEMPT, 1, 2])
+    with pytest.raises(WrongArity, match=r"emits 2 values \['a', 'b'\]"):
+        emit(to, "ab")
+    with pytest.raises(WrongAttempt, match=r"emits 1:2 as first|TransactionAttempt.* as first value"):
+        emit(to, [TransactionAttempt(1, 2), 1])
+    with pytest.raises(UndeclaredStream, match=r"emits to stream 'defualt'.*did you mean 'default'"):
+        emit(to, [ATTEMPT, 1], "defualt")
+    with pytest.raises(DirectStreamMismatch, match=r"emits plainly to stream 'to', which is direct"):
+        emit(to, [ATTEMPT, 1], "to")
+    assert to.emitted == 0
+    to.close()
+    with pytest.raises(StaleEmit, match=r"emits for attempt 1:1, which has ended"):
+        emit(to, [ATTEMPT, 1])
+
+
+def test_direct_tuples_go_at_once_and_not_after_the_end() -> None:
+    route = Caught()
+    to = collector(route)
+    to.emit_direct(9, [ATTEMPT, 1], "to")
+    assert route.calls == [[[9, ATTEMPT, 1]]]
+    assert to.emitted == 1
+    with pytest.raises(DirectStreamMismatch, match=r"not declared with direct=True"):
+        to.emit_direct(9, [ATTEMPT, 1])
+    to.close()
+    with pytest.raises(StaleEmit):
+        to.emit_direct(9, [ATTEMPT, 1], "to")
