@@ -114,11 +114,10 @@ class TaskCollector:
         if output is None:
             raise self._refused((), stream)
         arity, attempt = output.arity, self._attempt
-        for i, row in enumerate(rows):
-            if len(row) != arity or row[0] is not attempt:
-                self._check(row, output, stream)
-            if type(row) is not list:
-                rows[i] = [*row]
+        for row in rows:
+            if type(row) is not list or len(row) != arity or row[0] is not attempt:
+                rows = self._checked(rows, output, stream)
+                break
         if output.rows:
             output.flush()
         if rows:
@@ -162,6 +161,11 @@ class TaskCollector:
         """Refuse whatever is emitted from now on."""
         self._closed = True
         self._plain = {}
+
+    def _checked(self, rows: Sequence[Sequence[Any]], output: Output, stream: str) -> list[Row]:
+        for row in rows:
+            self._check(row, output, stream)
+        return [[*row] for row in rows]
 
     def _check(self, values: Sequence[Any], output: Output, stream: str) -> None:
         if len(values) != output.arity or isinstance(values, str):
