@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from stormline.runtime.layout import Layout
 from stormline.runtime.stage_runner import SlotReport
-from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveResult
+from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
 
 
 def read_report(block: bytes) -> SlotReport:
@@ -28,13 +28,16 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
         if report is None:
             continue
         result.cannot_travel.update(report.cannot_travel)
-        result.busy_secs += report.busy_secs
+        result.busy_secs_of[place[0]] = result.busy_secs_of.get(place[0], 0.0) + report.busy_secs
+        for stage, rows in report.rows_of.items():
+            result.rows_of[stage] = result.rows_of.get(stage, 0) + rows
         for merged, part in zip(result.attempts, report.attempts, strict=True):
             assert merged.attempt == part.attempt, (merged.attempt, part.attempt)
             merged.failure = worse(merged.failure, part.failure)
             merged.partitions.update(part.partitions)
             merged.rows += part.rows
-            merged.deferred.update(part.deferred)
+            for task, deferred in part.deferred.items():
+                merged.deferred[task] = _together(merged.deferred.get(task), deferred)
             merged.emitters = {**merged.emitters, **report.emitters}
     if missing:
         what = f"the reports of {len(missing)} of {len(expected)} Spark tasks have not arrived"
@@ -42,6 +45,15 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             spout = layout.plan.spout.id
             merged.failure = worse(merged.failure, Failure(spout, None, what, counts=False))
     return result
+
+
+def _together(one: DeferredTask | None, other: DeferredTask) -> DeferredTask:
+    """Return what several slots keep of one deferred task: tuples, of which each slot has its own."""
+    if one is None:
+        return other
+    assert one.state is None, "the state of a task is in one slot"
+    assert other.state is None, "the state of a task is in one slot"
+    return DeferredTask(tuples=[*one.tuples, *other.tuples])
 
 
 def worse(one: Failure | None, other: Failure | None) -> Failure | None:

@@ -22,11 +22,13 @@ class InProcessCluster:
     Args:
         server: keeps the state; a second cluster on the same server goes on where the first one stopped.
         slots: stands for the number of Spark tasks of a stage.
+        at_commit: whether committers get their tuples only at the commit, as on Spark where they get few.
     """
 
-    def __init__(self, server: MemoryStateServer | None = None, slots: int = 2) -> None:
+    def __init__(self, server: MemoryStateServer | None = None, slots: int = 2, at_commit: bool = False) -> None:
         self.server = server or MemoryStateServer()
         self._slots = slots
+        self._at_commit = at_commit
         self._handles: list[TopologyHandle] = []
 
     def __enter__(self) -> InProcessCluster:
@@ -57,7 +59,7 @@ class InProcessCluster:
                 allow_changed=allow_changed_topology,
                 on_lost=on_lost,
             ),
-            lambda env: InProcessEngine(env, self._slots),
+            lambda env: InProcessEngine(env, self._slots, self._at_commit),
             on_wave,
         )
         self._handles.append(handle)

@@ -9,10 +9,14 @@ from stormline.topology.plan import Edge, Placement, Plan, Transfer
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Packs the tasks of each stage into at most `slots_max` slots: task i of a component runs in slot i mod n."""
+    """Packs the tasks of each stage into at most `slots_max` slots: task i of a component runs in slot i mod n.
+
+    `at_commit`: stages that do not run in this wave. Their bolts are deferred, and get their tuples at the commit.
+    """
 
     plan: Plan
     slots_max: int
+    at_commit: frozenset[int] = frozenset()
     slots: tuple[int, ...] = field(init=False)
     places: dict[int, tuple[int, int]] = field(init=False)
 
@@ -21,6 +25,9 @@ class Layout:
         places: dict[int, tuple[int, int]] = {}
         for stage in self.plan.stages:
             components = [self.plan.components[name] for name in stage.components]
+            if stage.index in self.at_commit:
+                slots.append(0)
+                continue
             on_driver = stage.placement is Placement.DRIVER
             n = 1 if on_driver else min(self.slots_max, max(len(planned.tasks) for planned in components))
             slots.append(n)
@@ -44,6 +51,10 @@ class Layout:
         return self._slots_of(
             {self._stage_of(e.target) for e in self._exchanges() if self._stage_of(e.source) == stage}
         )
+
+    def waits_for_commit(self, edge: Edge) -> bool:
+        """Tell whether tuples of `edge` are kept for the commit phase where they were emitted."""
+        return edge.transfer is Transfer.EXCHANGE and self._stage_of(edge.target) in self.at_commit
 
     def _exchanges(self) -> list[Edge]:
         return [edge for edge in self.plan.edges if edge.transfer is Transfer.EXCHANGE]

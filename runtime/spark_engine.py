@@ -20,6 +20,7 @@ from stormline.runtime.spark_settings import is_local
 from stormline.runtime.stage_runner import SlotBlock
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult
+from stormline.runtime.wave_shape import WaveShaper
 from stormline.runtime.worker import CloseTask, StageTask
 from stormline.topology.config import WORKERS, setting
 from stormline.topology.plan import Placement, Stage
@@ -27,25 +28,8 @@ from stormline.topology.plan import Placement, Stage
 log = logging.getLogger("stormline")
 
 
-# What Spark costs before anything is done: a stage with one Python task, and each further Python task beside it.
-STAGE_SECS = 0.065
-TASK_SECS = 0.01
-
-
 def _slot(key: int) -> int:
     return key
-
-
-def one_task_pays(busy_secs: float, stages: int, slots: int) -> bool:
-    """Tell whether all stages of a wave together should be one Spark task.
-
-    Args:
-        busy_secs: what the wave's tasks are expected to work, together.
-        stages: Spark stages that the wave has otherwise.
-        slots: Spark tasks that work side by side otherwise.
-    """
-    saved_secs = (stages - 1) * STAGE_SECS + stages * (slots - 1) * TASK_SECS
-    return busy_secs * (1 - 1 / slots) < saved_secs
 
 
 class _StageName(SCCallSiteSync):
@@ -72,28 +56,25 @@ class SparkEngine:
         self._sc = sc
         self._env = env
         self._name = name
-        self._layout = Layout(env.plan, self._slots_max())
+        self._shaper = WaveShaper(env.plan)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
-        self._busy_secs_an_attempt: float | None = None
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:
         return int(setting(self._env.plan.config, WORKERS) or self._sc.defaultParallelism)
 
-    def _fit_layout(self) -> None:
-        """Fit the next wave to the cores there are now: on a cluster, executors come after the start, and go."""
+    def _layout_for(self, wave: Wave) -> Layout:
+        """Fit a wave to the cores there are now: on a cluster, executors come after the start, and go."""
         try:
             slots_max = self._slots_max()
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
-        if slots_max != self._layout.slots_max:
-            self._layout = Layout(self._env.plan, slots_max)
+        return self._shaper.layout(len(wave.attempts), slots_max)
 
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
-        self._fit_layout()
         layout = self._layout_for(wave)
         given, reports = run_driver_stage(self._env, layout, wave)
         sc = self._sc
@@ -113,19 +94,11 @@ class SparkEngine:
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         result = merge_reports(wave, layout, reports)
-        self._busy_secs_an_attempt = result.busy_secs / len(wave.attempts)
+        self._shaper.learn(result)
         return result
 
-    def _layout_for(self, wave: Wave) -> Layout:
-        """Return where tasks run in this wave: in one Spark task if the wave before says that this costs less."""
-        busy_secs = self._busy_secs_an_attempt
-        stages = len([stage for stage in self._env.plan.stages if stage.placement is Placement.EXECUTORS])
-        if busy_secs is not None and one_task_pays(busy_secs * len(wave.attempts), stages, max(self._layout.slots)):
-            return Layout(self._env.plan, 1)
-        return self._layout
-
     def _spark_stages(self, layout: Layout) -> list[tuple[Stage, ...]]:
-        stages = tuple(stage for stage in self._env.plan.stages if stage.placement is Placement.EXECUTORS)
+        stages = tuple(s for s in self._env.plan.stages if s.placement is Placement.EXECUTORS and layout.slots[s.index])
         if layout.slots_max == 1:
             return [stages] if stages else []
         return [(stage,) for stage in stages]
@@ -150,7 +123,9 @@ class SparkEngine:
             with _StageName(self._sc, title_before):
                 rdd = rdd.partitionBy(slots, _slot)
         indexes = tuple(stage.index for stage in stages)
-        task = StageTask(__version__, self._run, self._payload, packed, indexes, layout.slots_max, self._path)
+        task = StageTask(
+            __version__, self._run, self._payload, packed, indexes, layout.slots_max, layout.at_commit, self._path
+        )
         return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
 
     def _is_lasting(self, error: Exception) -> bool:
@@ -167,7 +142,7 @@ class SparkEngine:
     def close(self) -> None:
         """Let components clean up in the workers, as far as they still live, and free the broadcast."""
         try:
-            slots = max(self._layout.slots)
+            slots = max(Layout(self._env.plan, self._slots_max()).slots)
             self._sc.setJobGroup(self._run, f"{self._name}: clean up", interruptOnCancel=False)
             self._sc.parallelize(range(slots), slots).mapPartitionsWithIndex(CloseTask(self._run)).collect()
             self._payload.destroy()

@@ -27,10 +27,17 @@ from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
 
 SlotBlock = tuple[int, bytes]
 
+KEPT_ROWS_MAX = 65_536
+"""Rows that one slot keeps of one attempt for the commit phase: more would be too much for the driver."""
+
 
 @dataclass(slots=True)
 class SlotReport:
-    """What one slot of one stage tells the driver at its end. `busy_secs`: what it worked, waiting not counted."""
+    """What one slot of one stage tells the driver at its end.
+
+    `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
+    that it kept for the commit phase, by the stage that would have received them.
+    """
 
     stage: int
     slot: int
@@ -38,6 +45,7 @@ class SlotReport:
     cannot_travel: dict[str, str] = field(default_factory=dict)
     emitters: dict[int, bytes | None] = field(default_factory=dict)
     busy_secs: float = 0.0
+    rows_of: dict[int, int] = field(default_factory=dict)
 
 
 class _AttemptRun:
@@ -53,6 +61,8 @@ class _AttemptRun:
         self.exchanges: list[_Exchange] = []
         self.collectors: list[TaskCollector] = []
         self.finished = False
+        self.kept: dict[int, list[tuple[int, int, bytes]]] = {}
+        self.kept_rows = 0
 
     def fail(self, failure: Failure) -> None:
         """Keep the first failure; a fatal one wins."""
@@ -107,6 +117,28 @@ class _Exchange:
         for target, buffer in self.buffers.items():
             self.outbox.send(self.index, self.edge, self.task, target, buffer)
         self.buffers = {}
+
+
+class _AtCommit:
+    """The route of one attempt's tuples from one task over one edge to deferred tasks, in the commit phase."""
+
+    def __init__(
+        self, run: _AttemptRun, edge: Edge, task: int, split: Split, tasks: Sequence[int], keep: Callable[..., None]
+    ) -> None:
+        self._run = run
+        self._edge = edge
+        self._task = task
+        self._split = split
+        self._tasks = tasks
+        self._keep = keep
+
+    def take(self, rows: list[Row]) -> None:
+        for target, share in self._split(rows):
+            self._keep(self._run, self._edge, self._task, target, share)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self._tasks:
+            self._keep(self._run, self._edge, self._task, task, [row])
 
 
 class _Held:
@@ -182,6 +214,8 @@ class StageRunner:
         failed = [run.index for run in self._runs if run.failed]
         self._outbox.close(self._layout.targets_of(self._stage), failed)
         yield from self._outbox.drain()
+        if self._received:
+            self._report.rows_of[self._stage] = sum(self._received.values())
         self._report.busy_secs = watch.secs()
         yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
 
@@ -310,9 +344,25 @@ class StageRunner:
         split = self._split(edge, task)
         if edge.transfer is Transfer.LOCAL:
             return _PlainCall(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
-        exchange = _Exchange(run, edge, task, split, self._plan.components[edge.target].tasks, self._outbox)
+        tasks = self._plan.components[edge.target].tasks
+        if self._layout.waits_for_commit(edge):
+            return _AtCommit(run, edge, task, split, tasks, self._keep_for_commit)
+        exchange = _Exchange(run, edge, task, split, tasks, self._outbox)
         run.exchanges.append(exchange)
         return exchange
+
+    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, rows: list[Row]) -> None:
+        stage = self._plan.components[edge.target].stage
+        assert stage is not None
+        self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + len(rows)
+        run.kept_rows += len(rows)
+        if run.kept_rows > KEPT_ROWS_MAX:
+            what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
+            run.fail(Failure(edge.target, None, what, counts=False))
+            raise AttemptAborted
+        kept = run.kept.setdefault(target, [])
+        kept.append((edge.index, task, self._packed(edge.source, edge.stream, rows)))
+        run.result.deferred[target] = DeferredTask(tuples=kept)
 
     def _split(self, edge: Edge, task: int) -> Split:
         # One a wave, not one an attempt, so that small batches are spread evenly too.

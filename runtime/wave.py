@@ -108,11 +108,12 @@ class AttemptResult:
 class WaveResult:
     """What came back of a wave: a result for each of its attempts, in order.
 
-    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why. `busy_secs`: what all slots
-    worked, together.
+    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why. By stage: `busy_secs_of`, what
+    its slots worked, together, and `rows_of`, the tuples that came for it.
     """
 
     wave: Wave
     attempts: list[AttemptResult]
     cannot_travel: dict[str, str] = field(default_factory=dict)
-    busy_secs: float = 0.0
+    busy_secs_of: dict[int, float] = field(default_factory=dict)
+    rows_of: dict[int, int] = field(default_factory=dict)

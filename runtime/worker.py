@@ -58,6 +58,7 @@ class StageTask:
     wave: bytes
     stages: tuple[int, ...]
     slots_max: int
+    at_commit: frozenset[int]
     path: tuple[str, ...]
 
     def __call__(self, slot: int, incoming: Iterable[Any]) -> Iterator[Any]:
@@ -69,7 +70,7 @@ class StageTask:
         sys.path += [entry for entry in self.path if entry not in sys.path]
         env = environment(self.run, self.payload)
         wave: Wave = pickle.loads(self.wave)
-        layout = Layout(env.plan, self.slots_max)
+        layout = Layout(env.plan, self.slots_max, self.at_commit)
         given = iter(incoming)
         for stage in self.stages:
             given = StageRunner(env, layout, wave, stage, slot).run(given)

@@ -18,3 +18,12 @@ def cluster() -> Iterator[InProcessCluster]:
 
 class TestInProcess(RunningContract):
     """Every stage in this process."""
+
+
+class TestInProcessAtCommit(RunningContract):
+    """Committers get all their tuples at the commit."""
+
+    @pytest.fixture
+    def cluster(self) -> Iterator[InProcessCluster]:
+        with InProcessCluster(at_commit=True) as made:
+            yield made
