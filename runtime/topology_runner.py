@@ -33,6 +33,7 @@ from stormline.runtime.spout_driver import SpoutDriver
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveAttempt
+from stormline.runtime.wave_size import WaveSize
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import (
@@ -106,7 +107,7 @@ class TopologyRunner:
         self._results: dict[int, AttemptResult] = {}
         self._as_tuples: set[str] = set()
         self._wave_number = 0
-        self._wave_max = self._pending_max
+        self._size = WaveSize(self._pending_max)
         self._engine_failures = 0
         self._uncounted = 0
         self._not_before = 0.0
@@ -250,11 +251,10 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ processing phase
 
     def _wave_may_begin(self) -> bool:
-        """Tell whether the next wave may begin. While transactions wait for their commits it begins only where half
-        of all there may be find place in it: a job costs as much for one transaction as for many."""
+        """Tell whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
         if self._waves.busy or self._stop_asked.is_set() or self._poisoned:
             return False
-        return not self._results or 2 * (self._pending_max - len(self._results)) >= self._pending_max
+        return not self._results or self._size.enough(self._pending_max - len(self._results))
 
     def _begin_wave(self) -> None:
         now = time.monotonic()
@@ -265,7 +265,7 @@ class TopologyRunner:
         if not self._to_process:
             return
         first = min(self._to_process)
-        txids = range(first, min(first + self._wave_max, max(self._to_process) + 1))
+        txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
         self._wave_number += 1
         self._waves.start(Wave(
             number=self._wave_number,
@@ -355,7 +355,7 @@ class TopologyRunner:
             self._engine_failed(ended)
         else:
             self._engine_failures = 0
-            self._wave_max = min(self._pending_max, self._wave_max * 2)
+            self._size.processed(len(ended.wave.attempts), ended.secs)
             self._as_tuples.update(ended.result.cannot_travel)
             self._take_results(ended)
         self.progress.wave_ended()
@@ -427,7 +427,7 @@ class TopologyRunner:
                 f"topology {self._env.plan.topology_id!r} stopped: {ended.wave.title} came to nothing, "
                 f"{self._engine_failures} time(s) in a row: {ended.failure}; nothing durable is lost"
             ) from ended.failure
-        self._wave_max = max(1, len(ended.wave.attempts) // 2)
+        self._size.failed(len(ended.wave.attempts))
         self._not_before = time.monotonic() + min(5.0, ENGINE_WAIT_SECS * 2**self._engine_failures)
         spout = self._env.plan.spout.id
         self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
@@ -497,7 +497,7 @@ class TopologyRunner:
             self._waves.cancel()
             if again:
                 return
-            self._wave_max = max(1, len(wave.attempts) // 2)
+            self._size.failed(len(wave.attempts))
             components = [name for stage in self._env.plan.stages for name in stage.components]
             what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
             what += f"one of {components} takes longer, or hangs"

@@ -26,6 +26,7 @@ class WaveEnded:
     wave: Wave
     result: WaveResult | None
     failure: EngineFailure | None = None
+    secs: float = 0.0
 
 
 class WaveThread:
@@ -55,8 +56,9 @@ class WaveThread:
 
     def _work(self) -> None:
         while (wave := self._todo.get()) is not None:
+            begun = time.monotonic()
             try:
-                ended = WaveEnded(wave, self._engine.process(wave))
+                ended = WaveEnded(wave, self._engine.process(wave), secs=time.monotonic() - begun)
             except EngineFailure as error:
                 ended = WaveEnded(wave, None, error)
             except BaseException as error:  # ours, not the user's: whatever it is, the topology must hear of it

@@ -1,0 +1,30 @@
+"""WaveSize: how many transactions the next wave may hold."""
+
+from __future__ import annotations
+
+WAVE_SECS = 3.0
+"""A wave that takes longer is too large: what Spark costs a job is then 3 % of it, and a replay costs all of it."""
+
+
+class WaveSize:
+    """At most topology.max.spout.pending; fewer where processing takes long, half after a wave that came to nothing."""
+
+    def __init__(self, pending_max: int) -> None:
+        self._pending_max = pending_max
+        self.attempts_max = pending_max
+
+    def processed(self, attempts: int, secs: float) -> None:
+        """Take note of a wave that has been processed."""
+        if secs > WAVE_SECS:
+            self.attempts_max = max(1, min(self.attempts_max, int(attempts * WAVE_SECS / secs)))
+        elif secs <= WAVE_SECS / 2:
+            self.attempts_max = min(self._pending_max, self.attempts_max * 2)
+
+    def failed(self, attempts: int) -> None:
+        """Take note of a wave that came to nothing, or took too long."""
+        self.attempts_max = max(1, attempts // 2)
+
+    def enough(self, room: int) -> bool:
+        """Tell whether a wave is worth its job where `room` transactions may be active beside those that wait for
+        their commits: it costs as much for one as for many."""
+        return room >= min(self.attempts_max, (self._pending_max + 1) // 2)

@@ -1,0 +1,36 @@
+"""How many transactions a wave holds."""
+
+from __future__ import annotations
+
+from stormline.runtime.wave_size import WAVE_SECS, WaveSize
+
+
+def test_a_wave_that_takes_long_is_followed_by_one_that_should_not() -> None:
+    size = WaveSize(64)
+    assert size.attempts_max == 64
+    size.processed(64, 4 * WAVE_SECS)
+    assert size.attempts_max == 16
+    size.processed(16, WAVE_SECS)
+    assert size.attempts_max == 16
+    size.processed(16, 100 * WAVE_SECS)
+    assert size.attempts_max == 1
+    size.processed(1, 100 * WAVE_SECS)
+    assert size.attempts_max == 1
+
+
+def test_waves_that_take_little_grow_up_to_pending() -> None:
+    size = WaveSize(64)
+    size.failed(40)
+    assert size.attempts_max == 20
+    for attempts_max in (40, 64, 64):
+        size.processed(3, WAVE_SECS / 2)
+        assert size.attempts_max == attempts_max
+    size.failed(1)
+    assert size.attempts_max == 1
+
+
+def test_a_wave_begins_beside_waiting_commits_where_half_of_pending_or_all_that_it_may_hold_finds_place() -> None:
+    size = WaveSize(5)
+    assert [size.enough(room) for room in range(6)] == [False, False, False, True, True, True]
+    size.failed(2)
+    assert [size.enough(room) for room in range(6)] == [False, True, True, True, True, True]
