@@ -1,12 +1,12 @@
-"""CommitRun: the commit phase of one attempt, in the driver process.
+"""CommitRun: the commit phase of one attempt, led from the driver process.
 
-Deferred bolts finish stage by stage, the tasks of a stage side by side in threads. What they emit goes to the
-deferred bolts of later stages, in the same commit phase.
+Deferred bolts finish stage by stage: the tasks placed on the driver side by side in threads, those placed on the
+executors in one job beside them. What they emit goes to the deferred bolts of later stages, in the same commit phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from stormline.runtime.blocks import unpack_rows
@@ -14,18 +14,18 @@ from stormline.runtime.bolt_tasks import BasicBoltAtCommit
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.deferred_state import CannotTravel, unpack_state
 from stormline.runtime.guard import run_guarded
+from stormline.runtime.remote_commit import CommitEngine, Delivery
+from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.routing import Row
-from stormline.runtime.side_by_side import run_side_by_side
+from stormline.runtime.side_by_side import run_beside
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
-from stormline.topology.plan import Edge, PlannedComponent
+from stormline.topology.plan import Edge, Placement, PlannedComponent
 from stormline.topology.tuples import Tuple
 
 COMMIT_THREADS_MAX = 64
-
-Delivery = tuple[Edge, int, int, list[Row]]  # edge, source task, target task, rows
 
 
 class _ToLaterStage:
@@ -46,7 +46,7 @@ class _ToLaterStage:
             self._sent.append((self._edge, self._task, task, [row]))
 
 
-class _CommitTask:
+class CommitTask:
     """One task of a deferred bolt in one commit."""
 
     def __init__(self, env: TaskEnvironment, planned: PlannedComponent, task: int, result: AttemptResult) -> None:
@@ -128,27 +128,56 @@ class _CommitTask:
         self.collector.flush()
 
 
+class _Turn:
+    """What has its turn together: one commit stage of the plan."""
+
+    def __init__(self, env: TaskEnvironment, components: Sequence[str], result: AttemptResult, engine: CommitEngine):
+        here: list[PlannedComponent] = []
+        there: list[PlannedComponent] = []
+        for planned in (env.plan.components[name] for name in components):
+            (there if planned.commit_placement is Placement.EXECUTORS else here).append(planned)
+        self.here = [CommitTask(env, planned, task, result) for planned in here for task in planned.tasks]
+        self.there = RemoteTurn(env, there, result, engine) if there else None
+
+    def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
+        """Run all tasks to their end."""
+        calls = [partial(task.run, inbox.get(task.task, ())) for task in self.here]
+        run_beside(calls, COMMIT_THREADS_MAX, partial(self.there.run, inbox) if self.there is not None else None)
+
+    def failure(self) -> Failure | None:
+        """Return why it failed, a fatal reason first, or None."""
+        failures = [task.failure for task in self.here if task.failure is not None]
+        if self.there is not None:
+            failures += self.there.failures
+        return next((f for f in failures if f.fatal), failures[0] if failures else None)
+
+    def sent(self) -> list[Delivery]:
+        """Return what the tasks emitted, for those of later turns."""
+        sent = [delivery for task in self.here for delivery in task.sent]
+        return sent + (self.there.sent if self.there is not None else [])
+
+    def abandon(self) -> None:
+        """Begin no further call of user code."""
+        for task in self.here:
+            task.abandon()
+        if self.there is not None:
+            self.there.abandon()
+
+
 class CommitRun:
     """The commit phase of one attempt. `cannot_travel` names a bolt whose state did not fit, and why."""
 
-    def __init__(self, env: TaskEnvironment, result: AttemptResult) -> None:
+    def __init__(self, env: TaskEnvironment, result: AttemptResult, engine: CommitEngine) -> None:
         self._env = env
         self._result = result
         self.attempt = result.attempt
         self.cannot_travel: tuple[str, str] | None = None
         self._abandoned = False
-        self._stages = [
-            [
-                _CommitTask(env, env.plan.components[name], task, result)
-                for name in stage
-                for task in env.plan.components[name].tasks
-            ]
-            for stage in env.plan.commit_stages
-        ]
+        self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
 
     def run(self) -> Failure | None:
-        """Run it to its end; return why it failed, or None. No effect precedes the restoring of all state."""
-        for task in (task for stage in self._stages for task in stage):
+        """Run it to its end; return why it failed, or None. No effect precedes the restoring of all state here."""
+        for task in (task for turn in self._turns for task in turn.here):
             try:
                 task.restore()
             except CannotTravel as error:
@@ -157,21 +186,18 @@ class CommitRun:
                 return Failure(component, task.task, f"its state cannot travel: {error}", counts=False)
         failure = self._commit_emitters()
         inbox: dict[int, list[Delivery]] = {}
-        for stage in self._stages:
+        for turn in self._turns:
             if failure is not None or self._abandoned:
                 break
-            self._run_stage(stage, inbox)
-            failures = [task.failure for task in stage if task.failure is not None]
-            failure = next((f for f in failures if f.fatal), failures[0] if failures else None)
-            for task in stage:
-                for delivery in task.sent:
-                    inbox.setdefault(delivery[2], []).append(delivery)
+            turn.run(inbox)
+            if turn.there is not None:
+                self.cannot_travel = turn.there.cannot_travel
+            failure = turn.failure()
+            for delivery in turn.sent():
+                inbox.setdefault(delivery[2], []).append(delivery)
         if self._abandoned:
             return Failure("the commit phase", None, "it was abandoned", counts=False)
         return failure
-
-    def _run_stage(self, stage: list[_CommitTask], inbox: dict[int, list[Delivery]]) -> None:
-        run_side_by_side([partial(task.run, inbox.get(task.task, ())) for task in stage], COMMIT_THREADS_MAX)
 
     def _commit_emitters(self) -> Failure | None:
         spout = self._env.plan.spout
@@ -199,5 +225,5 @@ class CommitRun:
     def abandon(self) -> None:
         """Begin no further call of user code: another attempt, or another driver, has taken this one's place."""
         self._abandoned = True
-        for task in (task for stage in self._stages for task in stage):
-            task.abandon()
+        for turn in self._turns:
+            turn.abandon()

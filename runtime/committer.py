@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stormline.runtime.commit_runner import CommitRun
+from stormline.runtime.remote_commit import CommitEngine
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
@@ -33,8 +34,15 @@ class Committer:
     effects end before the next attempt's begin; then it is abandoned: a thread cannot be killed.
     """
 
-    def __init__(self, env: TaskEnvironment, on_end: Callable[[CommitEnded], None], timeout_secs: float | None) -> None:
+    def __init__(
+        self,
+        env: TaskEnvironment,
+        engine: CommitEngine,
+        on_end: Callable[[CommitEnded], None],
+        timeout_secs: float | None,
+    ) -> None:
         self._env = env
+        self._engine = engine
         self._on_end = on_end
         self._timeout_secs = timeout_secs
         self._new_thread()
@@ -56,7 +64,7 @@ class Committer:
     def start(self, result: AttemptResult) -> None:
         """Begin a commit phase; `on_end` is called from its thread."""
         assert not self.busy
-        run = CommitRun(self._env, result)
+        run = CommitRun(self._env, result, self._engine)
         self._run, self._begun, self._timed_out = run, time.monotonic(), False
         self._todo.put(run)
 

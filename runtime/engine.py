@@ -1,4 +1,4 @@
-"""Engine: what runs the processing phase of a wave. Spark is one; another runs in this process, for tests."""
+"""Engine: what runs waves, and commits placed on the executors. Spark is one; another runs in this process."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from typing import Protocol
 
 from stormline.runtime.blocks import FOR_DRIVER, stage_of
 from stormline.runtime.collect import merge_reports, read_report
+from stormline.runtime.commit_slot import CommitSlot
+from stormline.runtime.engine_failure import EngineFailure as EngineFailure  # for all who know engines
 from stormline.runtime.layout import Layout
+from stormline.runtime.remote_commit import CommitEngine, CommitRequest, split
+from stormline.runtime.side_by_side import run_side_by_side
 from stormline.runtime.stage_runner import SlotBlock, SlotReport, StageRunner
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult
 from stormline.runtime.wave_shape import commit_only_stages
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.plan import Placement
 
 
-class EngineFailure(Exception):
-    """A whole wave came to nothing. `lasting`: trying again would give the same."""
-
-    def __init__(self, message: str, lasting: bool = False) -> None:
-        super().__init__(message)
-        self.lasting = lasting
-
-
-class Engine(Protocol):
-    """Runs waves, one at a time."""
+class Engine(CommitEngine, Protocol):
+    """Runs waves, one at a time, and turns of commits that are placed on the executors, at the same time."""
 
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase; raise `EngineFailure` where nothing came back."""
@@ -50,14 +47,18 @@ def run_driver_stage(env: TaskEnvironment, layout: Layout, wave: Wave) -> tuple[
 class InProcessEngine:
     """Runs every stage in this process, slot after slot: no Spark, the same stage runner.
 
-    `_workers` stands for the executors: what they keep is not what the driver keeps. `at_commit`: leave out the stages
-    whose bolts all finish in the commit phase, as Spark's engine does where they get few tuples.
+    `_workers` stands for the executors, and so does `_committing`, which may be at work at the same time: what they
+    keep is not what the driver keeps. `at_commit`: leave out the stages whose bolts all finish in the commit phase, as
+    Spark's engine does where they get few tuples.
     """
 
     def __init__(self, env: TaskEnvironment, slots: int = 2, at_commit: bool = False) -> None:
         self._env = env
         self._workers = TaskEnvironment(env.plan, env.epoch)
         self._layout = Layout(env.plan, slots, commit_only_stages(env.plan) if at_commit else frozenset())
+        self._committing = TaskEnvironment(env.plan, env.epoch)
+        self._commit_slots: list[CommitSlot] = []
+        self._slots = slots
 
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase."""
@@ -77,6 +78,18 @@ class InProcessEngine:
     def cancel(self) -> None:
         """Do nothing: user code cannot be interrupted in this process."""
 
+    def commit(self, request: CommitRequest) -> list[bytes]:
+        """Run one turn of a commit, through the same bytes as on Spark."""
+        self._commit_slots = [CommitSlot(self._committing, sealed, 0) for sealed in split(request, self._slots)]
+        run_side_by_side([slot.run for slot in self._commit_slots], self._slots)
+        return [slot.sealed_reply() for slot in self._commit_slots]
+
+    def cancel_commit(self, attempt: TransactionAttempt) -> None:
+        """Begin no further call of user code; one under way cannot be interrupted in this process."""
+        for slot in self._commit_slots:
+            slot.abandon()
+
     def close(self) -> None:
         """Let components clean up."""
         self._workers.close()
+        self._committing.close()

@@ -1,9 +1,13 @@
-"""SparkEngine: one Spark job a wave, one Spark stage a stage of the plan. The one module that knows RDDs."""
+"""SparkEngine: one Spark job a wave, one Spark stage a stage of the plan; one job a turn of a commit.
+
+The one module that knows RDDs.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 import uuid
 from typing import Any
 
@@ -16,16 +20,26 @@ from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.engine import EngineFailure, run_driver_stage
 from stormline.runtime.layout import Layout
+from stormline.runtime.remote_commit import CommitRequest, split
 from stormline.runtime.spark_settings import is_local
 from stormline.runtime.stage_runner import SlotBlock
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult
 from stormline.runtime.wave_shape import WaveShaper
-from stormline.runtime.worker import CloseTask, StageTask
+from stormline.runtime.worker import CloseTask, CommitPartTask, StageTask
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import WORKERS, setting
 from stormline.topology.plan import Placement, Stage
 
 log = logging.getLogger("stormline")
+
+COMMIT_POOL = "stormline-commits"
+"""Scheduler pool of commits: with spark.scheduler.mode=FAIR the next core that becomes free is theirs."""
+
+TASKS_END_SECS = 10.0
+"""Time to wait for the end of the tasks of a commit whose job has failed. Spark kills them after its kill timeout."""
+
+TASKS_LOOK_SECS = 0.02
 
 
 def _slot(key: int) -> int:
@@ -50,7 +64,7 @@ class _StageName(SCCallSiteSync):
 
 
 class SparkEngine:
-    """Processes waves on Spark."""
+    """Processes waves on Spark, and commits placed on the executors."""
 
     def __init__(self, sc: SparkContext, env: TaskEnvironment, name: str) -> None:
         self._sc = sc
@@ -127,6 +141,52 @@ class SparkEngine:
             __version__, self._run, self._payload, packed, indexes, layout.slots_max, layout.at_commit, self._path
         )
         return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
+
+    def commit(self, request: CommitRequest) -> list[bytes]:
+        """Run one turn of a commit as one job, in the calling thread, beside the job of a wave."""
+        sc = self._sc
+        group = self._commit_group(request.attempt)
+        title = f"{self._name}: {request.title}"
+        try:
+            parts = split(request, self._slots_max())
+            sc.setJobGroup(group, title, interruptOnCancel=False)
+            sc.setLocalProperty("spark.scheduler.pool", COMMIT_POOL)
+            task = CommitPartTask(__version__, self._run, self._payload, self._path)
+            rdd = sc.parallelize(parts, len(parts)).mapPartitions(task)
+            rdd.setName(title)
+            with _StageName(sc, title):
+                return rdd.collect()
+        except Exception as error:
+            self._await_tasks(group)
+            raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
+
+    def _commit_group(self, attempt: TransactionAttempt) -> str:
+        return f"{self._run}/commit/{attempt}"
+
+    def cancel_commit(self, attempt: TransactionAttempt) -> None:
+        """Cancel the jobs of this attempt's commit, also one that Spark has not heard of yet."""
+        jsc = self._sc._jsc
+        if jsc is not None:
+            jsc.sc().cancelJobGroupAndFutureJobs(self._commit_group(attempt))
+
+    def _await_tasks(self, group: str) -> None:
+        """Wait until no task of a job that has failed runs any more, as far as Spark knows: they end after their job.
+
+        So effects of a commit that failed end before those of the next attempt begin; but for those of executors that
+        Spark has lost sight of, which the token turns away.
+        """
+        deadline = time.monotonic() + TASKS_END_SECS
+        try:
+            tracker = self._sc.statusTracker()
+            while time.monotonic() < deadline:
+                jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+                stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+                running = any(job is not None and job.status == "RUNNING" for job in jobs)
+                if not running and not any(stage is not None and stage.numActiveTasks > 0 for stage in stages):
+                    return
+                time.sleep(TASKS_LOOK_SECS)
+        except Exception as error:
+            log.info("waiting for the tasks of %s: %s", group, _reason(error))
 
     def _is_lasting(self, error: Exception) -> bool:
         if self._sc._jsc is None or self._sc._jsc.sc().isStopped():

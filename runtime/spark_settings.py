@@ -16,7 +16,7 @@ PREFERRED = {
     "spark.driver.maxResultSize": "0",
     "spark.python.task.killTimeout": "500ms",
     "spark.ui.showConsoleProgress": "false",
-    "spark.scheduler.mode": "FIFO",
+    "spark.scheduler.mode": "FAIR",  # a commit on the executors waits for a Spark task, not for the rest of a wave
 }
 
 

@@ -101,7 +101,7 @@ class TopologyRunner:
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
-        self._committer = Committer(env, self._inbox.put, timeout_secs)
+        self._committer = Committer(env, engine, self._inbox.put, timeout_secs)
         self._to_process: dict[int, Process] = {}
         self._to_commit: TransactionAttempt | None = None
         self._results: dict[int, AttemptResult] = {}

@@ -1,4 +1,7 @@
-"""What runs in Spark's Python workers: one slot of one stage. The only module whose code is named in a closure."""
+"""What runs in Spark's Python workers: one slot of one stage, or one part of a commit.
+
+The only module whose code is named in a closure.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stormline import __version__
+from stormline.runtime.commit_slot import CommitSlot
 from stormline.runtime.layout import Layout
 from stormline.runtime.stage_runner import StageRunner
 from stormline.runtime.task_environment import TaskEnvironment
@@ -29,6 +33,11 @@ _ENVIRONMENTS: dict[str, TaskEnvironment] = {}
 
 class MixedVersions(StormlineError):
     """Driver and executor run different versions of Stormline."""
+
+
+def _check_version(version: str) -> None:
+    if version != __version__:
+        raise MixedVersions(f"the driver runs stormline {version}, this executor {__version__}; install one of them")
 
 
 def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
@@ -63,10 +72,7 @@ class StageTask:
 
     def __call__(self, slot: int, incoming: Iterable[Any]) -> Iterator[Any]:
         """Run the slot on the blocks that came for it."""
-        if self.version != __version__:
-            raise MixedVersions(
-                f"the driver runs stormline {self.version}, this executor {__version__}; install one of them"
-            )
+        _check_version(self.version)
         sys.path += [entry for entry in self.path if entry not in sys.path]
         env = environment(self.run, self.payload)
         wave: Wave = pickle.loads(self.wave)
@@ -75,6 +81,30 @@ class StageTask:
         for stage in self.stages:
             given = StageRunner(env, layout, wave, stage, slot).run(given)
         return given
+
+
+@dataclass(frozen=True)
+class CommitPartTask:
+    """One turn of a commit, for any of its parts; see `remote_commit` for why it runs user code at most once."""
+
+    version: str
+    run: str
+    payload: Broadcast[bytes]
+    path: tuple[str, ...]
+
+    def __call__(self, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Run the part that came, and give its reply; nothing came where the input was cut."""
+        from pyspark import TaskContext  # here, since a bundle is checked where there is no Spark
+
+        _check_version(self.version)
+        sys.path += [entry for entry in self.path if entry not in sys.path]
+        context = TaskContext.get()
+        assert context is not None
+        env = environment(self.run, self.payload)
+        for sealed in parts:
+            slot = CommitSlot(env, sealed, context.attemptNumber())
+            slot.run()
+            yield slot.sealed_reply()
 
 
 @dataclass(frozen=True)

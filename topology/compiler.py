@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from stormline.topology.config import MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS, check_config
-from stormline.topology.errors import InvalidComponent
+from stormline.topology.config import (
+    COMMIT_PLACEMENT,
+    MAX_SPOUT_PENDING,
+    MAX_TASK_PARALLELISM,
+    TASKS,
+    check_config,
+    setting,
+)
+from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.errors import InvalidComponent, InvalidConfig
 from stormline.topology.graph import check_graph, graph_of
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Stage, Transfer
@@ -49,7 +57,13 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
     stage_of = _processing_stages(topology, order, tasks, deferred)
     commit_stage_of = _commit_stages(topology, order, deferred)
     components = {
-        name: PlannedComponent(component, tasks[name], stage_of.get(name), commit_stage_of.get(name))
+        name: PlannedComponent(
+            component,
+            tasks[name],
+            stage_of.get(name),
+            commit_stage_of.get(name),
+            _commit_placement(component, config, name in deferred),
+        )
         for name, component in topology.components.items()
     }
     return Plan(
@@ -129,6 +143,26 @@ def _commit_stages(topology: Topology, order: list[str], deferred: set[str]) -> 
             sources = (source.component for source in components[name].inputs)
             stage_of[name] = max((stage_of[s] + 1 for s in sources if s in stage_of), default=0)
     return stage_of
+
+
+def _commit_placement(component: Component, config: Mapping[str, Any], deferred: bool) -> Placement | None:
+    """Return where a deferred component finishes; its own key wins over the topology's."""
+    own = component.config.get(COMMIT_PLACEMENT)
+    if deferred:
+        return Placement(setting(config, COMMIT_PLACEMENT) if own is None else own)
+    if own is not None:
+        raise InvalidConfig(
+            f"{component.kind.value} {component.id!r} sets {COMMIT_PLACEMENT} to {own!r}, and "
+            + _why_not_placed(component)
+            + "; leave the key out here, or set it for the topology"
+        )
+    return None
+
+
+def _why_not_placed(component: Component) -> str:
+    if isinstance(component.obj, ICommitterTransactionalSpout):
+        return "the emitters of a committer spout commit on the driver, wherever the bolts do"
+    return "finishes no batch in the commit phase: it is no committer, nor downstream of one"
 
 
 def _edges(

@@ -18,6 +18,7 @@ DEBUG = "topology.debug"
 WORKERS = "topology.workers"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
+COMMIT_PLACEMENT = "topology.commit.placement"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
 ZOOKEEPER_PORT = "transactional.zookeeper.port"
@@ -56,6 +57,12 @@ KNOWN_KEYS: dict[str, Key] = {
     DEBUG: Key("flag", False, "Log every tuple emitted."),
     WORKERS: Key(
         "count or none", None, "Spark tasks a stage is packed into; as many as Spark has cores where not set."
+    ),
+    COMMIT_PLACEMENT: Key(
+        "placement",
+        "driver",
+        "Where a committer, or a bolt downstream of one, finishes: `driver`; or `executors`, in a Spark job of each "
+        "commit's own, which pays where commits are heavy. For the topology, or for one such bolt.",
     ),
     KRYO_REGISTER: Key("registrations", (), "Classes that tuples and metadata may hold; see register_serialization."),
     ZOOKEEPER_ROOT: Key("path", "/transactional", "Znode below which all topologies keep their state."),
@@ -146,6 +153,7 @@ _CHECKS: dict[str, tuple[str, Any]] = {
         "registrations made by register_serialization",
         lambda v: isinstance(v, (list, tuple)) and all(isinstance(r, Registration) for r in v),
     ),
+    "placement": ("'driver' or 'executors'", lambda v: isinstance(v, str) and v in ("driver", "executors")),
     "any": ("any value", lambda v: True),
 }
 
@@ -189,6 +197,7 @@ class Config(dict[str, Any]):
     TOPOLOGY_MAX_TASK_PARALLELISM = MAX_TASK_PARALLELISM
     TOPOLOGY_DEBUG = DEBUG
     TOPOLOGY_WORKERS = WORKERS
+    TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
@@ -221,6 +230,10 @@ class Config(dict[str, Any]):
     def set_max_batch_attempts(self, attempts: int) -> None:
         """Stop the topology when one batch has failed this many times."""
         self[MAX_BATCH_ATTEMPTS] = attempts
+
+    def set_commit_placement(self, placement: str) -> None:
+        """Let committers finish on the 'driver' or on the 'executors'; a committer's own key wins."""
+        self[COMMIT_PLACEMENT] = placement
 
     def register_serialization(self, cls: type, serializer: Serializer | type[Serializer] | None = None) -> None:
         """Let tuples and metadata hold objects of `cls`; see `Registration`."""

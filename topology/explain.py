@@ -24,7 +24,7 @@ def explain(plan: Plan) -> str:
     for stage in plan.stages:
         where = "in the driver process" if stage.placement is Placement.DRIVER else "on the executors"
         lines += [f"  stage {stage.index}, {where}", *_table(_rows(plan, stage.components), 4)]
-    lines += ["", "Commit phase: one transaction at a time, in txid order, in the driver process"]
+    lines += ["", f"Commit phase: one transaction at a time, in txid order, {_commit_place(plan)}"]
     if commits_its_emitters(plan):
         lines += ["  before all bolts", *_table([(*_names(plan.spout), "commits")], 4)]
     for turn, names in enumerate(plan.commit_stages):
@@ -37,6 +37,15 @@ def explain(plan: Plan) -> str:
     if deferred:
         lines += ["", "Deferred to the commit phase", *_table(deferred, 2)]
     return "\n".join(lines) + "\n"
+
+
+def _commit_place(plan: Plan) -> str:
+    places = {plan.components[name].commit_placement for turn in plan.commit_stages for name in turn}
+    if Placement.EXECUTORS not in places:
+        return "in the driver process"
+    if places == {Placement.EXECUTORS} and not commits_its_emitters(plan):
+        return "on the executors"
+    return "in the driver process where nothing else is said"
 
 
 def commits_its_emitters(plan: Plan) -> bool:
@@ -89,12 +98,14 @@ def _rows(plan: Plan, names: tuple[str, ...]) -> list[Row]:
 
 def _commit_rows(plan: Plan, names: tuple[str, ...]) -> list[Row]:
     rows = []
+    mixed = _commit_place(plan) == "in the driver process where nothing else is said"
     for name in names:
         planned = plan.components[name]
         does = ["finishes"] if not _is_basic(planned) else []
         if any(edge.transfer is Transfer.COMMIT for edge in plan.in_edges(name)):
             does.insert(0, "executes" if planned.stage is None else "executes the rest")
-        rows.append((*_names(planned), " and ".join(does)))
+        where = ", on the executors" if mixed and planned.commit_placement is Placement.EXECUTORS else ""
+        rows.append((*_names(planned), " and ".join(does) + where))
     return rows
 
 

@@ -20,7 +20,7 @@ class Transfer(str, Enum):
 
 
 class Placement(str, Enum):
-    """Where a stage of the processing phase runs."""
+    """Where a stage of the processing phase runs, or where a deferred bolt finishes."""
 
     DRIVER = "driver"
     EXECUTORS = "executors"
@@ -43,13 +43,15 @@ class PlannedComponent:
     """A component, its tasks and its place.
 
     `stage` is the stage of the processing phase it executes in; None where nothing reaches it before the commit
-    phase. `commit_stage` is its turn in the commit phase; None where it finishes in the processing phase.
+    phase. `commit_stage` is its turn in the commit phase, and `commit_placement` where it has it; None where it
+    finishes in the processing phase.
     """
 
     component: Component
     tasks: tuple[int, ...]
     stage: int | None
     commit_stage: int | None
+    commit_placement: Placement | None = None
 
     @property
     def id(self) -> str:

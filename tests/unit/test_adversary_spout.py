@@ -217,7 +217,7 @@ def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_
     attempts = [TransactionAttempt(txid, 1) for txid in (1, 2)]
     results = [engine.process(Wave(n, (WaveAttempt(a, n),))).attempts[0] for n, a in enumerate(attempts)]
     for result in results:
-        assert CommitRun(env, result).run() is None
+        assert CommitRun(env, result, engine).run() is None
     assert (spout.committed, spout.pending) == ([1, 1], {})
 
 

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormline import Config, compile_topology
-from stormline.topology.config import MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS
+from stormline.topology.config import COMMIT_PLACEMENT, MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS
 from stormline.topology.errors import InvalidComponent, InvalidConfig, NotShippable, UnknownComponent, UnknownConfigKey
 from stormline.topology.graph import graph_of
 from stormline.topology.grouping import Grouping, GroupingKind
 from stormline.topology.plan import Placement, Plan, Transfer
 from stormline.topology.topology import Topology
+from tests.kit import CommitterSpout, Ranges
 from tests.unit.declaring_kit import Batch, Commits, Spout, builder, memory_spout
 
 LOCAL, EXCHANGE, COMMIT = Transfer.LOCAL, Transfer.EXCHANGE, Transfer.COMMIT
@@ -226,6 +227,53 @@ def test_max_spout_pending_of_the_spout_wins_over_the_topologys() -> None:
     assert compile_topology(built, {MAX_SPOUT_PENDING: 9}).config[MAX_SPOUT_PENDING] == 3
     assert compile_topology(built).config[MAX_SPOUT_PENDING] == 3
     assert MAX_SPOUT_PENDING not in plan({}).config
+
+
+@pytest.mark.parametrize(
+    ("config", "bolts", "declared", "expected"),
+    [
+        (None, None, None, "driver"),
+        ("executors", None, None, "executors"),
+        ("executors", "driver", None, "driver"),
+        ("driver", "executors", None, "executors"),
+        ("executors", "executors", "driver", "driver"),
+        (None, "driver", "executors", "executors"),
+    ],
+)
+def test_a_placement_of_commits_holds_by_the_precedence_of_every_key(
+    config: Any, bolts: Any, declared: Any, expected: str
+) -> None:
+    def key(placement: str | None) -> dict[str, str]:
+        return {} if placement is None else {COMMIT_PLACEMENT: placement}
+
+    b = builder()
+    b.set_bolt("store", Commits(config=key(bolts))).shuffle_grouping("words").add_configurations(key(declared))
+    b.set_bolt("after", Batch()).shuffle_grouping("store")
+    compiled = compile_topology(b.build_topology(), key(config))
+    assert {name: planned.commit_placement for name, planned in compiled.components.items()} == {
+        "words": None,
+        "store": Placement(expected),
+        "after": Placement(config or "driver"),
+    }
+    assert compiled.describe() == compile_topology(b.build_topology()).describe(), "durable state fits any placement"
+
+
+def test_a_placement_of_what_does_not_finish_in_the_commit_phase_is_an_error() -> None:
+    b = builder()
+    bolt = b.set_bolt("a", Batch()).shuffle_grouping("words")
+    bolt.add_configuration(COMMIT_PLACEMENT, "executors")
+    message = (
+        r"^batch bolt 'a' sets topology.commit.placement to 'executors', and finishes no batch in the commit phase: it "
+        r"is no committer, nor downstream of one; leave the key out here, or set it for the topology$"
+    )
+    with pytest.raises(InvalidConfig, match=message):
+        compile_topology(b.build_topology())
+    b = builder(CommitterSpout(Ranges("counts", 1)))
+    b.get_spout_declarer().add_configuration(COMMIT_PLACEMENT, "executors")
+    with pytest.raises(InvalidConfig, match=r"'words' sets .* and the emitters of a committer spout commit on the dri"):
+        compile_topology(b.build_topology())
+    with pytest.raises(InvalidConfig, match=r"topology.commit.placement is 'executor', expected 'driver' or 'executor"):
+        plan({}, **{COMMIT_PLACEMENT: "executor"})
 
 
 def test_compiling_leaves_the_given_configuration_alone() -> None:

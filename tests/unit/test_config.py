@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     ),
     "port or none": ([None, 1, 65535], [0, 65536, "2181", 2181.0, True], "a port from 1 to 65535, or None"),
     "registrations": ([[], ()], [[Point], "Point", None], "registrations made by register_serialization"),
+    "placement": (["driver", "executors"], ["drivers", "", None, 1, ["driver"], True], "'driver' or 'executors'"),
     "any": ([None, 1, object()], [], "any value"),
 }
 
@@ -125,6 +126,7 @@ def test_what_is_no_dict_is_an_error(wrong: Any) -> None:
 SETTERS = [
     ("set_max_spout_pending", 4, "topology.max.spout.pending"),
     ("set_message_timeout_secs", 2.5, "topology.message.timeout.secs"),
+    ("set_commit_placement", "executors", "topology.commit.placement"),
     ("set_debug", True, "topology.debug"),
     ("set_num_workers", 3, "topology.workers"),
     ("set_num_ackers", 0, "topology.acker.executors"),

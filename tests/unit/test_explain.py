@@ -8,12 +8,15 @@ from stormline.topology.topology import Topology
 from tests.kit import Basic, Batch, CommitterSpout, Ranges, Store
 
 
-def seed() -> Topology:
+def seed(d: str | None = None) -> Topology:
+    """Declare A → B → C → D, of which B and D commit; `d` places the commits of D."""
     builder = TransactionalTopologyBuilder("seed", "spout", MemoryTransactionalSpout({0: [1]}, ["value"], 1), 2)
     builder.set_bolt("a", Batch(), 2).local_or_shuffle_grouping("spout")
     builder.set_bolt("b", Store("seed")).global_grouping("a")
     builder.set_bolt("c", Batch(), 3).fields_grouping("b", "value").all_grouping("a")
-    builder.set_bolt("d", Store("seed")).global_grouping("c")
+    declarer = builder.set_bolt("d", Store("seed")).global_grouping("c")
+    if d is not None:
+        declarer.add_configuration(Config.TOPOLOGY_COMMIT_PLACEMENT, d)
     return builder.build_topology()
 
 
@@ -81,6 +84,29 @@ def test_a_committer_spout_commits_before_all_bolts() -> None:
     builder.set_bolt("a", Store("x")).shuffle_grouping("spout")
     text = explain(compile_topology(builder.build_topology()))
     assert "  before all bolts\n    spout  transactional spout, committer  1 task (1)  commits\n  turn 0\n" in text
+
+
+def test_commits_on_the_executors_are_said_where_they_are() -> None:
+    text = explain(compile_topology(seed(), {Config.TOPOLOGY_COMMIT_PLACEMENT: "executors"}))
+    head, _, tail = text.partition("Commit phase: one transaction at a time, in txid order, on the executors\n")
+    driver = explain(compile_topology(seed()))
+    assert head + "Commit phase: one transaction at a time, in txid order, in the driver process\n" + tail == driver
+
+
+def test_a_committer_of_another_placement_than_the_rest_is_marked() -> None:
+    text = explain(compile_topology(seed(d="executors")))
+    assert "in txid order, in the driver process where nothing else is said\n" in text
+    assert "  turn 0\n    b  batch bolt, committer  1 task (5)  finishes\n" in text
+    assert "  turn 2\n    d  batch bolt, committer  1 task (9)  executes and finishes, on the executors\n" in text
+
+
+def test_the_emitters_of_a_committer_spout_commit_on_the_driver_wherever_the_bolts_do() -> None:
+    builder = TransactionalTopologyBuilder("spout-commits", "spout", CommitterSpout(Ranges("x", 1)))
+    builder.set_bolt("a", Store("x")).shuffle_grouping("spout")
+    text = explain(compile_topology(builder.build_topology(), {Config.TOPOLOGY_COMMIT_PLACEMENT: "executors"}))
+    assert "in txid order, in the driver process where nothing else is said\n" in text
+    assert "  before all bolts\n    spout  transactional spout, committer  1 task (1)  commits\n" in text
+    assert "    a  batch bolt, committer  1 task (2)  finishes, on the executors\n" in text
 
 
 class _Everywhere:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stormline.runtime.in_process_cluster import InProcessCluster
+from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
 
 
@@ -16,12 +17,16 @@ def cluster() -> Iterator[InProcessCluster]:
         yield made
 
 
-class TestInProcess(RunningContract):
-    """Every stage in this process."""
+class TestInProcess(RunningContract, PlacementContract):
+    """Every stage, and every commit, in this process."""
+
+    other_processes = False
 
 
-class TestInProcessAtCommit(RunningContract):
+class TestInProcessAtCommit(RunningContract, PlacementContract):
     """Committers get all their tuples at the commit."""
+
+    other_processes = False
 
     @pytest.fixture
     def cluster(self) -> Iterator[InProcessCluster]:

@@ -1,0 +1,108 @@
+"""CommitSlot: what one Spark task of a commit does: restores its bolts, executes what is left, and finishes them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from stormline.runtime.commit_runner import COMMIT_THREADS_MAX, CommitTask
+from stormline.runtime.deferred_state import CannotTravel
+from stormline.runtime.guard import run_guarded
+from stormline.runtime.remote_commit import (
+    CommitPart,
+    Delivery,
+    PackedDelivery,
+    PartReply,
+    RemoteTask,
+    TaskReply,
+    pack_deliveries,
+    read_part,
+    seal_reply,
+    second_execution,
+    unpack_deliveries,
+)
+from stormline.runtime.side_by_side import run_side_by_side
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import AttemptResult, Failure
+from stormline.topology.errors import CorruptData
+
+
+class CommitSlot:
+    """One part of one turn of a commit. Runs user code at most once, and none where Spark has begun it before.
+
+    No effect in this part precedes the restoring of all its bolts. Its bolt tasks run side by side in threads, as in
+    the driver. `spark_attempt`: Spark's own number of this execution of the Spark task.
+    """
+
+    def __init__(self, env: TaskEnvironment, sealed: bytes, spark_attempt: int) -> None:
+        self._env = env
+        self._sealed = sealed
+        self._spark_attempt = spark_attempt
+        self._tasks: list[CommitTask] = []
+        self._abandoned = False
+        self._reply = PartReply(None)
+
+    def run(self) -> None:
+        """Run the part to its end."""
+        refusal = second_execution(self._spark_attempt)
+        if refusal is not None:
+            self._reply = PartReply(None, refusal=refusal)
+            return
+        try:
+            part = read_part(self._sealed)
+        except CorruptData as error:
+            self._reply = PartReply(None, refusal=str(error))
+            return
+        self._reply = PartReply(part.attempt, self._run_part(part))
+
+    def sealed_reply(self) -> bytes:
+        """Return what became of it."""
+        return seal_reply(self._reply)
+
+    def _run_part(self, part: CommitPart) -> tuple[TaskReply, ...]:
+        env = self._env
+        result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
+        self._tasks = [
+            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)
+            for given in part.tasks
+        ]
+        unfit: list[TaskReply] = []
+        for task in self._tasks:
+            try:
+                task.restore()
+            except CannotTravel as error:
+                unfit.append(TaskReply(task.task, cannot_travel=str(error)))
+        if unfit or self._abandoned:
+            return tuple(unfit)
+        replies: list[TaskReply] = []
+        calls = [
+            partial(self._run_task, part, given, task, replies)
+            for given, task in zip(part.tasks, self._tasks, strict=True)
+        ]
+        run_side_by_side(calls, COMMIT_THREADS_MAX)
+        return tuple(replies)
+
+    def _run_task(self, part: CommitPart, given: RemoteTask, task: CommitTask, replies: list[TaskReply]) -> None:
+        env, component = self._env, self._env.component_of(given.task)
+        inbox: list[Delivery] = []
+        sent: list[PackedDelivery] = []
+        failures: list[Failure] = []
+
+        def read() -> None:  # the user's serializers read here, and write below
+            inbox.extend(unpack_deliveries(given.inbox, part.attempt, env))
+
+        def write() -> None:
+            sent.extend(pack_deliveries(task.sent, env))
+
+        if run_guarded(read, component, given.task, "reading the tuples", failures.append):
+            task.run(inbox)
+            if task.failure is not None:
+                failures.append(task.failure)
+            else:
+                run_guarded(write, component, given.task, "emit", failures.append)
+        replies.append(TaskReply(given.task, sent, failures[0] if failures else None))
+
+    def abandon(self) -> None:
+        """Begin no further call of user code."""
+        self._abandoned = True
+        for task in self._tasks:
+            task.abandon()
