@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from stormline.spouts.file.errors import FileChanged, FileVanished, MissingExtra, UnusableFile
+from stormline.spouts.file.errors import FileChanged, FileVanished, UnusableFile
 from stormline.spouts.file.layout import Opened
 from stormline.spouts.file.metadata import Piece, Position
+from stormline.topology.errors import MissingExtra
 
 _MAGIC = b"PAR1"
 
@@ -19,7 +20,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra.of_parquet() from None
+        raise MissingExtra.of("parquet", "format='parquet'") from None
     return pyarrow
 
 
