@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt
-from stormline.topology.record_batches import ORIGIN_KEYS
 
 if TYPE_CHECKING:
     import pyarrow
+
+ORIGIN_KEYS = (b"stormline.source_component", b"stormline.source_stream_id", b"stormline.source_task")
+"""What the metadata of a batch's schema says of its rows; see `source_of`."""
 
 
 class ArrowBatchBolt(IArrowBatchBolt):

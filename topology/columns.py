@@ -11,8 +11,8 @@
 | datetime without, or with, a zone | timestamp[us], in the zone of the column's first value | equal |
 | list, and dict with the same text keys in every row, of these | list, struct | the same |
 
-All values of a column are of one kind, or None. Of pyarrow's other types the nanosecond ones come out as Python's own, in
-microseconds, where that loses nothing; dictionaries come out as their values.
+All values of a column are of one kind, or None. Of pyarrow's other types the nanosecond ones come out as Python's
+own, in microseconds, where that loses nothing; dictionaries come out as their values.
 """
 
 from __future__ import annotations
