@@ -27,8 +27,9 @@ class ColumnChecksum:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count:
-            nulls = pa.compute.indices_nonzero(column.is_null()).to_pylist()
-            self._nulls = zlib.crc32(self._registry.pack([self._rows + i for i in nulls]), self._nulls)
+            places = pa.compute.indices_nonzero(column.is_null()).cast(pa.int64())
+            places = pa.compute.add(places, self._rows)
+            self._nulls = _crc(places.buffers()[1], places.offset * 8, len(places) * 8, self._nulls)
         self._rows += len(column)
         if column.null_count:
             column = column.drop_null()
@@ -37,20 +38,20 @@ class ColumnChecksum:
 
     def _add_values(self, pa: Any, column: Any) -> None:
         types, kind = pa.types, column.type
+        texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
         if types.is_boolean(kind):
             column, kind = column.cast(pa.uint8()), pa.uint8()
         if types.is_primitive(kind) or types.is_decimal(kind) or types.is_fixed_size_binary(kind):
             width = kind.bit_width // 8
             self._data = _crc(column.buffers()[1], column.offset * width, len(column) * width, self._data)
-        elif (
-            types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind)
-        ):
-            lengths = pa.compute.binary_length(column).cast(pa.int64())
+        elif any(is_one(kind) for is_one in texts):
+            column = column.cast(pa.large_binary())
+            lengths = pa.compute.binary_length(column)
             self._lengths = _crc(lengths.buffers()[1], lengths.offset * 8, len(lengths) * 8, self._lengths)
-            offset_type = pa.int64() if types.is_large_string(kind) or types.is_large_binary(kind) else pa.int32()
-            offsets = pa.Array.from_buffers(offset_type, len(column) + 1, [None, column.buffers()[1]], 0, column.offset)
-            start, end = offsets[0].as_py(), offsets[-1].as_py()
-            self._data = _crc(column.buffers()[2], start, end - start, self._data)
+            _, offsets, data = column.buffers()
+            places = pa.Array.from_buffers(pa.int64(), len(column) + 1, [None, offsets], 0, column.offset)
+            start, end = places[0].as_py(), places[-1].as_py()
+            self._data = _crc(data, start, end - start, self._data)
         else:
             for value in values_of(column):
                 self._data = zlib.crc32(self._registry.pack(value), self._data)
