@@ -50,7 +50,7 @@ $(READY): setup.cfg pyproject.toml
 	@echo "Making the environment in $(VENV): a few minutes the first time, Spark is large."
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=23.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[examples,test,parquet]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[examples,test,parquet,arrow]'
 	@rm -f $(INCOMPLETE) && touch $@
 
 .PHONY: clean

@@ -4,10 +4,10 @@ A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a repor
 
     [version, epoch, wave, source stage, source slot, segments, closing]
 
-A segment is [attempt index, edge, source task, target task, number of rows, packed rows]; packed rows are
-[number of rows, a list of values for each field after the first]: the attempt does not travel with each row. The
-closing block of a source slot holds the counts [attempt index, edge, source task, target task, rows sent] of all that
-it sent to that target slot (what is not named there is zero), and the indexes of the attempts that have failed there.
+A segment is [attempt index, edge, source task, target task, number of rows, packed tuples, their kind]: rows or a
+record batch, without the attempt, see `packed.py`. The closing block of a source slot holds the counts [attempt
+index, edge, source task, target task, rows sent] of all that it sent to that target slot (what is not named there is
+zero), and the indexes of the attempts that have failed there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stormline.runtime.routing import Row
-from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.errors import CorruptData, UnregisteredClass
+from stormline.runtime.packed import Packed
+from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
-from stormline.topology.plan import Edge, Plan
-from stormline.topology.serialization import Registry
 
 VERSION = 1
 FOR_DRIVER = 255
@@ -33,14 +30,13 @@ Count = tuple[int, int, int, int]  # attempt index, edge, source task, target ta
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Rows of one attempt from one task to another."""
+    """Tuples of one attempt from one task to another."""
 
     attempt: int
     edge: int
     source_task: int
     target_task: int
-    rows: int
-    packed: bytes
+    packed: Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,53 +92,17 @@ def decode(block: bytes, origin: Origin) -> Block:
         if closing is not None:
             counts, failed = closing
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        return Block(stage, slot, [Segment(*segment) for segment in segments], closing)
+        return Block(stage, slot, [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments], closing)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
 
 
-def pack_rows(rows: list[Row], source: str, stream: str, plan: Plan, registry: Registry) -> bytes:
-    """Return rows as bytes, column by column; an `UnregisteredClass` names component, stream and field."""
-    fields = plan.components[source].component.streams[stream].fields
-    columns = [[row[i] for row in rows] for i in range(1, len(fields))]
-    try:
-        return registry.pack([len(rows), *columns])
-    except UnregisteredClass:
-        for name, column in zip(fields[1:], columns, strict=True):
-            for value in column:
-                try:
-                    registry.pack(value)
-                except UnregisteredClass as error:
-                    raise UnregisteredClass(
-                        f"{source!r} emitted to stream {stream!r}, field {name!r}: {error}"
-                    ) from None
-        raise
-
-
-def unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry) -> list[Row]:
-    """Return the rows that `pack_rows` packed, each beginning with `attempt`.
-
-    Raises:
-        CorruptData: they are none.
-    """
-    rows, *columns = registry.unpack(packed)
-    if not columns:
-        return [[attempt] for _ in range(rows)]
-    if any(len(column) != rows for column in columns):
-        raise CorruptData(f"columns of {[len(column) for column in columns]} values, expected {rows} in each")
-    if len(columns) == 1:
-        return [[attempt, value] for value in columns[0]]
-    return [[attempt, *values] for values in zip(*columns, strict=True)]
-
-
 @dataclass(slots=True)
 class Outbox:
     """Collects what one slot of a stage sends, and makes blocks of it: (target slot, block)."""
 
-    plan: Plan
-    registry: Registry
     origin: Origin
     source: tuple[int, int]
     slot_of: Callable[[int], tuple[int, int]]
@@ -151,14 +111,12 @@ class Outbox:
     _bytes: dict[tuple[int, int], int] = field(default_factory=dict)
     _counts: dict[Count, int] = field(default_factory=dict)
 
-    def send(self, attempt: int, edge: Edge, source_task: int, target_task: int, rows: list[Row]) -> None:
-        """Send rows of one attempt to one task, and count them."""
-        packed = pack_rows(rows, edge.source, edge.stream, self.plan, self.registry)
-        count = (attempt, edge.index, source_task, target_task)
-        self._counts[count] = self._counts.get(count, 0) + len(rows)
-        target = self.slot_of(target_task)
-        self._segments.setdefault(target, []).append([*count, len(rows), packed])
-        size = self._bytes[target] = self._bytes.get(target, 0) + len(packed)
+    def send(self, count: Count, packed: Packed) -> None:
+        """Send tuples of one attempt to one task, and count them."""
+        self._counts[count] = self._counts.get(count, 0) + packed.rows
+        target = self.slot_of(count[3])
+        self._segments.setdefault(target, []).append([*count, packed.rows, packed.data, packed.kind])
+        size = self._bytes[target] = self._bytes.get(target, 0) + len(packed.data)
         if size >= BLOCK_BYTES:
             self._flush(target)
 

@@ -6,18 +6,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stormline.runtime.collector import TaskCollector
+from stormline.runtime.columns import Tuples, delivered, rows_of
 from stormline.runtime.deferred_state import pack_state
 from stormline.runtime.guard import run_guarded
-from stormline.runtime.routing import Row
+from stormline.runtime.packed import Packed
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
-Emitted = Sequence[tuple[str, int | None, bytes]]
+Emitted = Sequence[tuple[str, int | None, Packed]]
+
+
+def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> None:
+    """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
+    if isinstance(bolt, IArrowBatchBolt):
+        bolt.execute_batch(delivered(tuples, source))
+        return
+    execute = bolt.execute
+    for rows in rows_of(tuples):
+        for row in rows:
+            execute(Tuple(row, source))
 
 
 class BasicBoltTask:
@@ -32,13 +44,14 @@ class BasicBoltTask:
         self._task = task
         self._on_failure = on_failure
 
-    def execute_all(self, rows: list[Row], source: TupleSource) -> bool:
-        """Execute rows, which become the tuples' own."""
+    def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
+        """Execute tuples, which become the bolt's own."""
 
         def call() -> None:
             execute, collector = self._bolt.execute, self.collector
-            for row in rows:
-                execute(Tuple(row, source), collector)
+            for rows in rows_of(tuples):
+                for row in rows:
+                    execute(Tuple(row, source), collector)
             collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
@@ -71,13 +84,11 @@ class BatchBoltTask:
         self._on_failure = on_failure
         self._deferred = deferred
 
-    def execute_all(self, rows: list[Row], source: TupleSource) -> bool:
-        """Execute rows, which become the tuples' own."""
+    def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
+        """Execute tuples, which become the bolt's own."""
 
         def call() -> None:
-            execute = self.bolt.execute
-            for row in rows:
-                execute(Tuple(row, source))
+            execute_tuples(self.bolt, tuples, source)
             self.collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
@@ -123,11 +134,11 @@ class HeldTuples:
     """Stands for a deferred task whose state cannot travel: keeps its tuples for the commit phase."""
 
     def __init__(self) -> None:
-        self.tuples: list[tuple[int, int, bytes]] = []
+        self.tuples: list[tuple[int, int, Packed]] = []
 
-    def hold(self, edge: int, source_task: int, rows: bytes) -> None:
-        """Keep packed rows."""
-        self.tuples.append((edge, source_task, rows))
+    def hold(self, edge: int, source_task: int, packed: Packed) -> None:
+        """Keep packed tuples."""
+        self.tuples.append((edge, source_task, packed))
 
 
 def begin_batch(

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from stormline.runtime.columns import Columns, Row, Tuples, rows_of
+from stormline.runtime.emitted_batches import BatchCheck
 from stormline.runtime.rebinding import rebound
-from stormline.runtime.routing import Row
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
     DirectStreamMismatch,
@@ -29,10 +30,10 @@ ROWS_MAX = 256
 
 
 class Route(Protocol):
-    """Where the tuples of one stream of one task go. The rows become the route's own."""
+    """Where the tuples of one stream of one task go. Rows become the route's own."""
 
-    def take(self, rows: list[Row]) -> None:
-        """Take rows that were emitted plainly, at least one."""
+    def take(self, tuples: Tuples) -> None:
+        """Take tuples that were emitted plainly, at least one."""
 
     def take_direct(self, task: int, row: Row) -> None:
         """Take a row that was emitted to one task by name."""
@@ -41,7 +42,7 @@ class Route(Protocol):
 class Output:
     """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet."""
 
-    __slots__ = ("arity", "declaration", "listeners", "routed", "routes", "rows", "rows_max")
+    __slots__ = ("arity", "check", "declaration", "listeners", "routed", "routes", "rows", "rows_max")
 
     def __init__(
         self,
@@ -57,19 +58,20 @@ class Output:
         self.rows: list[Row] = []
         self.rows_max = rows_max
         self.routed = 0
+        self.check: BatchCheck | None = None
 
     def flush(self) -> None:
         """Route the rows that wait."""
         rows, self.rows = self.rows, []
         self.route(rows)
 
-    def route(self, rows: list[Row]) -> None:
-        """Route rows, at least one."""
-        self.routed += len(rows)
+    def route(self, tuples: Tuples) -> None:
+        """Route tuples, at least one."""
+        self.routed += len(tuples)
         if self.routes:
             for route in self.routes[:-1]:
-                route.take([[*row] for row in rows])
-            self.routes[-1].take(rows)
+                route.take(tuples if isinstance(tuples, Columns) else [[*row] for row in tuples])
+            self.routes[-1].take(tuples)
 
 
 class TaskCollector:
@@ -122,6 +124,22 @@ class TaskCollector:
             output.flush()
         if rows:
             output.route(rows)
+
+    def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
+        """Emit each row of a record batch, or of a table, as one tuple."""
+        for checked in self.checked(batch, stream):
+            if self._plain[stream].rows:
+                self._plain[stream].flush()
+            self._plain[stream].route(checked)
+
+    def checked(self, batch: Any, stream: str) -> list[Columns]:
+        """Return what `emit_batch` would route; raise what it raises."""
+        output = self._plain.get(stream)
+        if output is None:
+            raise self._refused((), stream)
+        if output.check is None:
+            output.check = BatchCheck(output.declaration.fields, f"{self._who()}, to stream {stream!r},")
+        return [Columns(self._attempt, checked) for checked in output.check(batch) if checked.num_rows]
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of a direct stream to one task."""
@@ -206,10 +224,11 @@ class Logged:
     def __init__(self, component: str, task: int, stream: str) -> None:
         self._what = (component, task, stream)
 
-    def take(self, rows: list[Row]) -> None:
-        """Log rows."""
-        for row in rows:
-            log.info("%s, task %d emits to %s: %r", *self._what, row)
+    def take(self, tuples: Tuples) -> None:
+        """Log tuples."""
+        for rows in rows_of(tuples):
+            for row in rows:
+                log.info("%s, task %d emits to %s: %r", *self._what, row)
 
     def take_direct(self, task: int, row: Row) -> None:
         """Log a row."""

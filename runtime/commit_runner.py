@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from stormline.runtime.blocks import unpack_rows
-from stormline.runtime.bolt_tasks import BasicBoltAtCommit
+from stormline.runtime.bolt_tasks import BasicBoltAtCommit, execute_tuples
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.runtime.deferred_state import CannotTravel, unpack_state
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
-from stormline.runtime.routing import Row
 from stormline.runtime.side_by_side import run_beside
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.plan import Edge, Placement, PlannedComponent
-from stormline.topology.tuples import Tuple
 
 COMMIT_THREADS_MAX = 64
 
@@ -38,8 +36,8 @@ class _ToLaterStage:
         self._task = task
         self._sent = sent
 
-    def take(self, rows: list[Row]) -> None:
-        self._sent += [(self._edge, self._task, target, share) for target, share in self._split(rows)]
+    def take(self, tuples: Tuples) -> None:
+        self._sent += [(self._edge, self._task, target, share) for target, share in self._split(tuples)]
 
     def take_direct(self, task: int, row: Row) -> None:
         if task in self._tasks:
@@ -110,21 +108,19 @@ class CommitTask:
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         for stream, direct, packed in self._deferred.emitted:
-            rows = unpack_rows(packed, self._attempt, self._env.registry)
-            if direct is None:
-                self.collector.emit_all(rows, stream)
+            tuples = packed.unpack(self._attempt, self._env.registry)
+            if isinstance(tuples, Columns):
+                self.collector.emit_batch(tuples.batch, stream)
+            elif direct is None:
+                self.collector.emit_all(tuples, stream)
             else:
-                for row in rows:
+                for row in tuples:
                     self.collector.emit_direct(direct, row, stream)
-        execute = self._bolt.execute
         for index, source_task, packed in self._deferred.tuples:
             source = self._env.source(self._env.plan.edges[index], source_task)
-            for row in unpack_rows(packed, self._attempt, self._env.registry):
-                execute(Tuple(row, source))
-        for edge, source_task, _, rows in inbox:
-            source = self._env.source(edge, source_task)
-            for row in rows:
-                execute(Tuple(row, source))
+            execute_tuples(self._bolt, packed.unpack(self._attempt, self._env.registry), source)
+        for edge, source_task, _, tuples in inbox:
+            execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
         self.collector.flush()
 
 

@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
+from stormline.runtime.packed import reduced_array
 from stormline.runtime.rebinding import bound, rebound
 
 
@@ -20,14 +21,19 @@ class CannotTravel(Exception):
 
 
 class _StatePickler(pickle.Pickler):
-    """Where the state points back to the bolt, the bolt that receives the state takes its place."""
+    """Where the state points back to the bolt, the bolt that receives the state takes its place.
+
+    Of a slice of a record batch its own rows travel, not all that it was cut from.
+    """
 
     def __init__(self, file: io.BytesIO, bolt: Any) -> None:
         super().__init__(file, protocol=5)
         self._bolt = bolt
 
     def reducer_override(self, obj: Any) -> Any:
-        return (rebound, ("bolt",)) if obj is self._bolt else NotImplemented
+        if obj is self._bolt:
+            return rebound, ("bolt",)
+        return reduced_array(obj) if type(obj).__module__ == "pyarrow.lib" else NotImplemented
 
 
 def pack_state(bolt: Any) -> bytes:

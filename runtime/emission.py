@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
 from typing import Any
 
 from stormline.runtime.collector import TaskCollector
+from stormline.runtime.recorder import Recorder
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import FailedException
-from stormline.topology.grouping import DEFAULT_STREAM
-from stormline.topology.serialization import Registry
 from stormline.topology.topology import ComponentKind
 
 
 class ChangedBatch(FailedException):
     """A batch whose commit may have begun came out differently: it is tried again, never committed."""
-
-
-class _Recorder:
-    """Counts what an opaque partition emits, with a checksum; passes on no more rows than `limit`."""
-
-    def __init__(self, collector: TaskCollector, registry: Registry, limit: int | None) -> None:
-        self._collector = collector
-        self._registry = registry
-        self._limit = limit
-        self.rows = 0
-        self.checksum = 0
-
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        if self._record(values, stream, None):
-            self._collector.emit(values, stream)
-
-    def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
-        kept = [row for row in rows if self._record(row, stream, None)]
-        self._collector.emit_all(kept, stream)
-
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        if self._record(values, stream, task_id):
-            self._collector.emit_direct(task_id, values, stream)
-
-    def report_error(self, error: BaseException) -> None:
-        self._collector.report_error(error)
-
-    def _record(self, values: Sequence[Any], stream: str, task: int | None) -> bool:
-        if self._limit is not None and self.rows >= self._limit:
-            return False
-        self.rows += 1
-        self.checksum = zlib.crc32(self._registry.pack([stream, task, *values[1:]]), self.checksum)
-        return True
 
 
 class EmitterTask:
@@ -130,7 +94,7 @@ class EmitterTask:
     ) -> None:
         present = emitter.num_partitions()
         for partition in self._owned(present):
-            recorder = _Recorder(collector, self._env.registry, None)
+            recorder = Recorder(collector, self._env.registry, None)
             last = self._last(partition)
             metadata = emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
             gave = metadata is not None
@@ -149,9 +113,9 @@ class EmitterTask:
         mine = {p: b for p, b in wave_attempt.stored.items() if p % len(self._spout.tasks) == self._index}
         for partition, stored in mine.items():
             if stored.gave:
-                recorder = _Recorder(collector, self._env.registry, stored.rows)
+                recorder = Recorder(collector, self._env.registry, stored.rows)
                 emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, self._last(partition))
-                if (recorder.rows, recorder.checksum) != (stored.rows, stored.checksum):
+                if not recorder.matches(stored.rows, stored.checksum):
                     raise ChangedBatch(
                         f"partition {partition} of opaque spout {self._spout.id!r} gave {recorder.rows} tuples for "
                         f"transaction {wave_attempt.attempt} that are not the {stored.rows} it gave when its commit "

@@ -31,27 +31,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stormline.runtime.blocks import pack_rows, unpack_rows
-from stormline.runtime.routing import Row
+from stormline.runtime.columns import Tuples
+from stormline.runtime.packed import Packed
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import Edge
 
-Delivery = tuple[Edge, int, int, list[Row]]
-"""Tuples emitted in the commit phase: edge, source task, target task, rows."""
+Delivery = tuple[Edge, int, int, Tuples]
+"""Tuples emitted in the commit phase: edge, source task, target task, tuples."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedDelivery:
-    """Tuples that one task sent to another over one edge, in order; `packed` by the registry."""
+    """Tuples that one task sent to another over one edge, in order."""
 
     edge: int
     source_task: int
     target_task: int
-    rows: int
-    packed: bytes
+    packed: Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,7 @@ def read_reply(sealed: bytes) -> PartReply:
 
 
 def _tuples(boxes: Iterable[Sequence[PackedDelivery]]) -> int:
-    return sum(delivery.rows for box in boxes for delivery in box)
+    return sum(delivery.packed.rows for box in boxes for delivery in box)
 
 
 def _seal(magic: bytes, content: CommitPart | PartReply, tasks: int, tuples: int) -> bytes:
@@ -190,10 +189,8 @@ def _unseal(magic: bytes, sealed: bytes) -> tuple[Any, int, int]:
 def pack_deliveries(deliveries: Iterable[Delivery], env: TaskEnvironment) -> list[PackedDelivery]:
     """Return deliveries as bytes; user serializers write here."""
     return [
-        PackedDelivery(
-            edge.index, source, target, len(rows), pack_rows(rows, edge.source, edge.stream, env.plan, env.registry)
-        )
-        for edge, source, target, rows in deliveries
+        PackedDelivery(edge.index, source, target, Packed.of(tuples, env.source(edge, source), env.registry))
+        for edge, source, target, tuples in deliveries
     ]
 
 
@@ -207,9 +204,9 @@ def unpack_deliveries(
     """
     deliveries: list[Delivery] = []
     for delivery in packed:
-        rows = unpack_rows(delivery.packed, attempt, env.registry)
-        if len(rows) != delivery.rows:
-            raise CorruptData(f"{delivery.rows} tuples for task {delivery.target_task} are {len(rows)}")
+        tuples = delivery.packed.unpack(attempt, env.registry)
+        if len(tuples) != delivery.packed.rows:
+            raise CorruptData(f"{delivery.packed.rows} tuples for task {delivery.target_task} are {len(tuples)}")
         edge = env.plan.edges[delivery.edge]
-        deliveries.append((edge, delivery.source_task, delivery.target_task, rows))
+        deliveries.append((edge, delivery.source_task, delivery.target_task, tuples))
     return deliveries

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
+from stormline.runtime import column_routing
+from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge
 from stormline.topology.serialization import Registry
 
-Row = list[Any]
-Split = Callable[[list[Row]], Iterable[tuple[int, list[Row]]]]
-"""Shares rows out: (task, its rows, in order). The rows become the tasks' own, so none is given to two of them."""
+Shares = Iterable[tuple[int, Tuples]]
+Split = Callable[[Tuples], Shares]
+"""Shares tuples out: (task, its tuples, in order). Rows become the tasks' own, so none is given to two of them."""
 
 REMEMBERED_KEYS_MAX = 100_000
 DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
@@ -34,6 +37,8 @@ def canonical(value: Any) -> Any:
     if kind is bool:
         return int(value)
     if kind is float:
+        if value != value:  # there are many bit patterns of it
+            return math.nan
         return int(value) if value.is_integer() else value
     if kind is Decimal:
         if not value.is_finite():
@@ -88,6 +93,7 @@ class Key(dict[Any, Any]):
         self._single = len(positions) == 1
         self._registry = registry
         self._of_hashes = of_hashes
+        self._positions = positions
         self.of_row = itemgetter(*positions)
 
     def __missing__(self, key: Any) -> Any:
@@ -103,6 +109,11 @@ class Key(dict[Any, Any]):
             return [self[key] for key in map(of_row, rows)]
         except TypeError:  # a list or another key that cannot be remembered
             return [self._of_unhashable(of_row(row)) for row in rows]
+
+    def of_columns(self, columns: Columns) -> tuple[list[Any], Any]:
+        """Return what each key of a record batch hashed to, and for each row the index of its key: a pyarrow array."""
+        keys, codes = column_routing.keyed(columns, self._positions)
+        return [self._of_unhashable(key) for key in keys], codes
 
     def _of_unhashable(self, key: Any) -> Any:
         try:
@@ -121,20 +132,22 @@ def fields_key(edge: Edge, positions: Sequence[int], tasks: int, registry: Regis
     return Key(positions, registry, lambda hashes: (hashes[0] % tasks, hashes[1] % tasks))
 
 
-def _shares(tasks: Sequence[int], shares: Sequence[list[Row]]) -> list[tuple[int, list[Row]]]:
+def _shares(tasks: Sequence[int], shares: Sequence[list[Row]]) -> Shares:
     return [(task, share) for task, share in zip(tasks, shares, strict=True) if share]
 
 
 def single(task: int) -> Split:
     """Give one task all."""
-    return lambda rows: ((task, rows),)
+    return lambda tuples: ((task, tuples),)
 
 
 def every(tasks: Sequence[int]) -> Split:
     """Give every task all."""
 
-    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
-        return [(task, [[*row] for row in rows]) for task in tasks[1:]] + [(tasks[0], rows)]
+    def split(tuples: Tuples) -> Shares:
+        if isinstance(tuples, Columns):
+            return [(task, tuples) for task in tasks]
+        return [(task, [[*row] for row in tuples]) for task in tasks[1:]] + [(tasks[0], tuples)]
 
     return split
 
@@ -146,11 +159,12 @@ def shuffle(tasks: Sequence[int], offset: int) -> Split:
         return single(tasks[0])
     turn = offset % n
 
-    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+    def split(tuples: Tuples) -> Shares:
         nonlocal turn
-        shares = [rows[(i - turn) % n :: n] for i in range(n)]
-        turn = (turn + len(rows)) % n
-        return _shares(tasks, shares)
+        begun, turn = turn, (turn + len(tuples)) % n
+        if isinstance(tuples, Columns):
+            return column_routing.slices(tuples, tasks, begun)
+        return _shares(tasks, [tuples[(i - begun) % n :: n] for i in range(n)])
 
     return split
 
@@ -160,10 +174,12 @@ def fields(key: Key, tasks: Sequence[int]) -> Split:
     if len(tasks) == 1:
         return single(tasks[0])
 
-    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+    def split(tuples: Tuples) -> Shares:
+        if isinstance(tuples, Columns):
+            return column_routing.by_index(tuples, tasks, column_routing.assign(*key.of_columns(tuples)))
         shares: list[list[Row]] = [[] for _ in tasks]
         appends = [share.append for share in shares]
-        for row, i in zip(rows, key.of_rows(rows), strict=True):
+        for row, i in zip(tuples, key.of_rows(tuples), strict=True):
             appends[i](row)
         return _shares(tasks, shares)
 
@@ -174,11 +190,19 @@ def partial_key(key: Key, tasks: Sequence[int]) -> Split:
     """Give each row to the one of its key's two tasks that got less from this sender."""
     sent = [0] * len(tasks)
 
-    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
-        shares: list[list[Row]] = [[] for _ in tasks]
-        for row, (first, second) in zip(rows, key.of_rows(rows), strict=True):
+    def less_loaded(candidates: Iterable[tuple[int, int]]) -> Iterator[int]:
+        for first, second in candidates:
             i = first if sent[first] <= sent[second] else second
             sent[i] += 1
+            yield i
+
+    def split(tuples: Tuples) -> Shares:
+        if isinstance(tuples, Columns):
+            candidates, codes = key.of_columns(tuples)
+            chosen = less_loaded(map(candidates.__getitem__, codes.to_pylist()))
+            return column_routing.by_index(tuples, tasks, column_routing.indices_of(chosen))
+        shares: list[list[Row]] = [[] for _ in tasks]
+        for row, i in zip(tuples, less_loaded(key.of_rows(tuples)), strict=True):
             shares[i].append(row)
         return _shares(tasks, shares)
 
@@ -191,21 +215,29 @@ def custom(edge: Edge, source_task: int, tasks: Sequence[int]) -> Split:
     assert grouping is not None
     known = frozenset(tasks)
 
-    def split(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+    def choose(row: Row) -> Sequence[int]:
+        chosen = tuple(grouping.choose_tasks(source_task, row))
+        for task in chosen:
+            if task not in known:
+                raise InvalidChoice(
+                    f"the custom grouping of {edge.target!r} on stream {edge.stream!r} of {edge.source!r} chose "
+                    f"task {task!r}; the tasks of {edge.target!r} are {sorted(known)}"
+                )
+        return chosen
+
+    def split(tuples: Tuples) -> Shares:
+        if isinstance(tuples, Columns):
+            rows = (row for part in tuples.rows_in_parts() for row in part)
+            return column_routing.by_tasks(tuples, map(choose, rows))
         shares: dict[int, list[Row]] = {}
-        for row in rows:
-            for task in tuple(grouping.choose_tasks(source_task, row)):
-                if task not in known:
-                    raise InvalidChoice(
-                        f"the custom grouping of {edge.target!r} on stream {edge.stream!r} of {edge.source!r} chose "
-                        f"task {task!r}; the tasks of {edge.target!r} are {sorted(known)}"
-                    )
+        for row in tuples:
+            for task in choose(row):
                 shares.setdefault(task, []).append([*row])
         return list(shares.items())
 
     return split
 
 
-def direct(rows: list[Row]) -> Iterable[tuple[int, list[Row]]]:
+def direct(tuples: Tuples) -> Shares:
     """Refuse: direct streams have no choice to make."""
     raise DirectStreamMismatch("a direct stream needs emit_direct(task_id, values, stream)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,11 +12,14 @@ from stormline.runtime import blocks, routing
 from stormline.runtime.blocks import Outbox
 from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, HeldTuples, begin_batch
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.columns import Tuples, columns_of
 from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
 from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
-from stormline.runtime.routing import Row, Split
+from stormline.runtime.packed import ARROW, Packed
+from stormline.runtime.routes import Exchange, HandOver, HeldEmits
+from stormline.runtime.routing import Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
@@ -57,11 +60,11 @@ class _AttemptRun:
         self.attempt = wave_attempt.attempt
         self.result = AttemptResult(wave_attempt.attempt)
         self.tasks: dict[int, BatchBoltTask | BasicBoltTask | HeldTuples] = {}
-        self.held_emits: dict[int, list[tuple[str, int | None, bytes]]] = {}
-        self.exchanges: list[_Exchange] = []
+        self.held_emits: dict[int, list[tuple[str, int | None, Packed]]] = {}
+        self.exchanges: list[Exchange] = []
         self.collectors: list[TaskCollector] = []
         self.finished = False
-        self.kept: dict[int, list[tuple[int, int, bytes]]] = {}
+        self.kept: dict[int, list[tuple[int, int, Packed]]] = {}
         self.kept_rows = 0
 
     def fail(self, failure: Failure) -> None:
@@ -81,98 +84,6 @@ class _AttemptRun:
         self.tasks, self.exchanges, self.collectors, self.held_emits = {}, [], [], {}
 
 
-class _Exchange:
-    """The route of one attempt's tuples from one task over one edge to other slots."""
-
-    __slots__ = ("buffers", "edge", "index", "outbox", "split", "task", "tasks")
-
-    def __init__(
-        self, run: _AttemptRun, edge: Edge, task: int, split: Split, tasks: Sequence[int], outbox: Outbox
-    ) -> None:
-        self.index = run.index
-        self.edge = edge
-        self.task = task
-        self.tasks = tasks
-        self.split = split
-        self.outbox = outbox
-        self.buffers: dict[int, list[Row]] = {}
-
-    def take(self, rows: list[Row]) -> None:
-        for target, share in self.split(rows):
-            self._add(target, share)
-
-    def take_direct(self, task: int, row: Row) -> None:
-        if task in self.tasks:
-            self._add(task, [row])
-
-    def _add(self, target: int, rows: list[Row]) -> None:
-        buffer = self.buffers.setdefault(target, rows)
-        if buffer is not rows:
-            buffer += rows
-        if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
-            self.outbox.send(self.index, self.edge, self.task, target, self.buffers.pop(target))
-
-    def flush(self) -> None:
-        """Send what is left."""
-        for target, buffer in self.buffers.items():
-            self.outbox.send(self.index, self.edge, self.task, target, buffer)
-        self.buffers = {}
-
-
-class _AtCommit:
-    """The route of one attempt's tuples from one task over one edge to deferred tasks, in the commit phase."""
-
-    def __init__(
-        self, run: _AttemptRun, edge: Edge, task: int, split: Split, tasks: Sequence[int], keep: Callable[..., None]
-    ) -> None:
-        self._run = run
-        self._edge = edge
-        self._task = task
-        self._split = split
-        self._tasks = tasks
-        self._keep = keep
-
-    def take(self, rows: list[Row]) -> None:
-        for target, share in self._split(rows):
-            self._keep(self._run, self._edge, self._task, target, share)
-
-    def take_direct(self, task: int, row: Row) -> None:
-        if task in self._tasks:
-            self._keep(self._run, self._edge, self._task, task, [row])
-
-
-class _Held:
-    """Keeps what one task of a deferred bolt emits for the commit phase."""
-
-    def __init__(self, held: list[tuple[str, int | None, bytes]], stream: str, pack: Callable[[list[Row]], bytes]):
-        self._held = held
-        self._stream = stream
-        self._pack = pack
-
-    def take(self, rows: list[Row]) -> None:
-        self._held.append((self._stream, None, self._pack(rows)))
-
-    def take_direct(self, task: int, row: Row) -> None:
-        self._held.append((self._stream, task, self._pack([row])))
-
-
-class _PlainCall:
-    """The route of one attempt's tuples from one task over one edge to tasks of this slot."""
-
-    def __init__(self, split: Split, tasks: Sequence[int], deliver: Callable[[int, list[Row]], None]) -> None:
-        self._split = split
-        self._tasks = tasks
-        self._deliver = deliver
-
-    def take(self, rows: list[Row]) -> None:
-        for target, share in self._split(rows):
-            self._deliver(target, share)
-
-    def take_direct(self, task: int, row: Row) -> None:
-        if task in self._tasks:
-            self._deliver(task, [row])
-
-
 class StageRunner:
     """One slot of one stage in one wave: one instance serves all attempts of the wave."""
 
@@ -184,7 +95,7 @@ class StageRunner:
         self._stage = stage
         self._slot = slot
         self._origin = blocks.Origin(env.epoch, wave.number)
-        self._outbox = Outbox(env.plan, env.registry, self._origin, (stage, slot), layout.places.__getitem__)
+        self._outbox = Outbox(self._origin, (stage, slot), layout.places.__getitem__)
         self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
         self._closed: dict[tuple[int, int], blocks.Closing] = {}
@@ -279,31 +190,37 @@ class StageRunner:
             if run.failed:
                 continue
             count = (segment.attempt, segment.edge, segment.source_task, segment.target_task)
-            self._received[count] = self._received.get(count, 0) + segment.rows
+            self._received[count] = self._received.get(count, 0) + segment.packed.rows
             edge = self._plan.edges[segment.edge]
             task = self._task(run, segment.target_task)
             if isinstance(task, HeldTuples):
                 task.hold(segment.edge, segment.source_task, segment.packed)
             elif task is not None:
-                rows = self._unpack(run, edge, segment)
-                if rows is not None:
-                    task.execute_all(rows, self._env.source(edge, segment.source_task))
+                tuples = self._unpack(run, edge, segment)
+                if tuples is not None:
+                    task.execute_all(tuples, self._env.source(edge, segment.source_task))
         if block.closing is not None:
             self._closed[(block.source_stage, block.source_slot)] = block.closing
 
-    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> list[Row] | None:
-        unpacked: list[list[Row]] = []
+    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> Tuples | None:
+        packed = segment.packed
+        unpacked: list[Tuples] = []
 
-        def call() -> None:  # the user's serializers read here
-            unpacked.append(blocks.unpack_rows(segment.packed, run.attempt, self._env.registry))
+        def call() -> None:  # the user's serializers read rows here
+            try:
+                unpacked.append(packed.unpack(run.attempt, self._env.registry))
+            except CorruptData as error:
+                if packed.kind != ARROW:
+                    raise
+                run.fail(self._incomplete(str(error)))
 
-        if not run_guarded(call, edge.source, segment.source_task, "reading the tuples", run.fail):
+        if not run_guarded(call, edge.source, segment.source_task, "reading the tuples", run.fail) or not unpacked:
             return None
-        (rows,) = unpacked
-        if len(rows) != segment.rows:
-            run.fail(self._incomplete(f"a segment of {segment.rows} rows holds {len(rows)}"))
+        (tuples,) = unpacked
+        if len(tuples) != packed.rows:
+            run.fail(self._incomplete(f"a segment of {packed.rows} rows holds {len(tuples)}"))
             return None
-        return rows
+        return tuples
 
     def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | HeldTuples | None:
         found = run.tasks.get(task)
@@ -329,7 +246,8 @@ class StageRunner:
             edges = self._plan.out_edges(planned.id, stream)
             if planned.deferred and edges:
                 held = run.held_emits.setdefault(task, [])
-                routes.append(_Held(held, stream, partial(self._packed, planned.id, stream)))
+                source = self._env.source(edges[0], task)
+                routes.append(HeldEmits(held, stream, partial(Packed.of, source=source, registry=self._env.registry)))
             else:
                 routes += [self._route(run, edge, task) for edge in edges]
             outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
@@ -337,31 +255,34 @@ class StageRunner:
         run.collectors.append(collector)
         return collector
 
-    def _packed(self, source: str, stream: str, rows: list[Row]) -> bytes:
-        return blocks.pack_rows(rows, source, stream, self._plan, self._env.registry)
+    def _packed(self, edge: Edge, task: int, tuples: Tuples) -> Packed:
+        source = self._env.source(edge, task)
+        if self._plan.components[edge.target].component.columnar:
+            tuples = columns_of(tuples, source)
+        return Packed.of(tuples, source, self._env.registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
         split = self._split(edge, task)
         if edge.transfer is Transfer.LOCAL:
-            return _PlainCall(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
+            return HandOver(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
         tasks = self._plan.components[edge.target].tasks
         if self._layout.waits_for_commit(edge):
-            return _AtCommit(run, edge, task, split, tasks, self._keep_for_commit)
-        exchange = _Exchange(run, edge, task, split, tasks, self._outbox)
+            return HandOver(split, tasks, partial(self._keep_for_commit, run, edge, task))
+        exchange = Exchange(run.index, edge, task, split, tasks, self._outbox, partial(self._packed, edge, task))
         run.exchanges.append(exchange)
         return exchange
 
-    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, rows: list[Row]) -> None:
+    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         stage = self._plan.components[edge.target].stage
         assert stage is not None
-        self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + len(rows)
-        run.kept_rows += len(rows)
+        self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + len(tuples)
+        run.kept_rows += len(tuples)
         if run.kept_rows > KEPT_ROWS_MAX:
             what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
             run.fail(Failure(edge.target, None, what, counts=False))
             raise AttemptAborted
         kept = run.kept.setdefault(target, [])
-        kept.append((edge.index, task, self._packed(edge.source, edge.stream, rows)))
+        kept.append((edge.index, task, self._packed(edge, task, tuples)))
         run.result.deferred[target] = DeferredTask(tuples=kept)
 
     def _split(self, edge: Edge, task: int) -> Split:
@@ -377,11 +298,11 @@ class StageRunner:
             self._splits[(edge.index, task)] = split
         return split
 
-    def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, rows: list[Row]) -> None:
+    def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         receiver = self._task(run, target)
         if isinstance(receiver, HeldTuples):
-            receiver.hold(edge.index, task, self._packed(edge.source, edge.stream, rows))
-        elif receiver is None or not receiver.execute_all(rows, self._env.source(edge, task)):
+            receiver.hold(edge.index, task, self._packed(edge, task, tuples))
+        elif receiver is None or not receiver.execute_all(tuples, self._env.source(edge, task)):
             raise AttemptAborted
 
     # ------------------------------------------------------------------------------------ the end of input

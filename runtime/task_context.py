@@ -67,6 +67,11 @@ class TaskContext:
                 targets.setdefault(edge.stream, {})[edge.target] = edge.grouping
         return targets
 
+    def targets_are_columnar(self, stream: str = DEFAULT_STREAM) -> bool:
+        """Tell whether bolts subscribe to a stream of this component, and all of them take record batches."""
+        edges = self._plan.out_edges(self._component, stream)
+        return bool(edges) and all(self._plan.components[edge.target].component.columnar for edge in edges)
+
     def component_tasks(self, component: str) -> Sequence[int]:
         """Return the task ids of a component, ascending."""
         return list(self._planned(component).tasks)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stormline.runtime.packed import Packed
 from stormline.topology.attempt import TransactionAttempt
 
 
@@ -14,7 +15,7 @@ class PartitionBatch:
     """What defines one partition's share of a batch.
 
     `gave` is false where an opaque partition gave nothing: `metadata` is then its old position. `checksum` is the
-    CRC-32 of the packed rows of an opaque spout, else 0.
+    CRC-32 of the packed rows, or of the columns, of an opaque spout, else 0.
     """
 
     metadata: Any
@@ -83,13 +84,13 @@ class Failure:
 class DeferredTask:
     """What the processing phase leaves of one task of a deferred bolt.
 
-    Either its `state` and what it `emitted` meanwhile, (stream, target task or None, one row); or its `tuples` as
-    (edge, source task, rows), to be executed at the commit. Rows are packed.
+    Either its `state` and what it `emitted` meanwhile, (stream, target task or None, tuples); or its `tuples` as
+    (edge, source task, tuples), to be executed at the commit.
     """
 
     state: bytes | None = None
-    emitted: Sequence[tuple[str, int | None, bytes]] = ()
-    tuples: Sequence[tuple[int, int, bytes]] = ()
+    emitted: Sequence[tuple[str, int | None, Packed]] = ()
+    tuples: Sequence[tuple[int, int, Packed]] = ()
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from stormline.bolts.arrow import ArrowBatchBolt, ArrowTransactionalBolt
 from stormline.bolts.base import BaseBasicBolt, BaseBatchBolt, BaseTransactionalBolt
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrowBatchBolt",
+    "ArrowTransactionalBolt",
     "BaseBasicBolt",
     "BaseBatchBolt",
     "BaseTransactionalBolt",

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from stormline.topology.arrow import check_pyarrow
 from stormline.topology.config import DEBUG, MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS, check_config
 from stormline.topology.contracts import (
     AnyBolt,
     AnySpout,
+    IArrowBatchBolt,
     IBasicBolt,
     IBatchBolt,
     ICommitter,
@@ -257,7 +259,8 @@ class TransactionalTopologyBuilder:
         """Declare a BasicBolt or a BatchBolt; a BatchBolt that is an `ICommitter` becomes a committer.
 
         Raises:
-            InvalidId, DuplicateComponent, InvalidComponent, InvalidParallelism.
+            InvalidId, DuplicateComponent, InvalidComponent, InvalidParallelism; MissingExtra for a bolt that takes
+                record batches, where pyarrow is not installed.
         """
         return self._set(bolt_id, bolt, parallelism, committer=isinstance(bolt, ICommitter))
 
@@ -285,6 +288,8 @@ class TransactionalTopologyBuilder:
                 f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "
                 "that a batch is finished: make it a BaseTransactionalBolt"
             )
+        if isinstance(bolt, IArrowBatchBolt):
+            check_pyarrow(f"bolt {bolt_id!r} ({type(bolt).__name__}), which takes record batches,")
         kind = ComponentKind.BASIC_BOLT if isinstance(bolt, IBasicBolt) else ComponentKind.BATCH_BOLT
         declarer = BoltDeclarer(bolt_id, kind, bolt, parallelism)
         declarer._committer = committer

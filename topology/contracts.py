@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.tuples import Tuple
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Conf = Mapping[str, Any]
 Metadata = Any  # any value that the topology's serialization takes
@@ -27,6 +30,14 @@ class Collector(Protocol):
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of a direct stream to one task."""
+
+    def emit_batch(self, batch: pyarrow.RecordBatch, stream: str = DEFAULT_STREAM) -> None:
+        """Emit each row of `batch` as one tuple.
+
+        Its columns are the stream's fields after the first, found by name: the attempt is implied. A `pyarrow.Table`
+        is emitted batch by batch. Raises as `emit` does; and `MissingExtra` without pyarrow, `NotARecordBatch`,
+        `WrongColumns`, `ColumnCannotTravel`.
+        """
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
@@ -78,6 +89,20 @@ class IBatchBolt(IComponent):
     @abstractmethod
     def finish_batch(self) -> None:
         """Called once, after the last tuple."""
+
+
+class IArrowBatchBolt(IBatchBolt):
+    """A BatchBolt that takes record batches: the engine makes some of the tuples that row components emit."""
+
+    @abstractmethod
+    def execute_batch(self, batch: pyarrow.RecordBatch) -> None:
+        """Called once for each record batch; each of its rows is one tuple of the attempt at hand."""
+
+    def execute(self, tup: Tuple) -> None:
+        """Never called by Stormline."""
+        raise NotImplementedError(
+            f"{type(self).__name__} takes record batches: call execute_batch(batch), the engine never calls execute"
+        )
 
 
 class ICommitter:

@@ -144,6 +144,14 @@ class InvalidChoice(EmitError):
     """A custom grouping chose a task that is none of the bolt's."""
 
 
+class WrongColumns(WrongArity):
+    """A record batch needs one column for each declared field after the first."""
+
+
+class NotARecordBatch(EmitError, TypeError):
+    """`emit_batch` got something that is no `pyarrow.RecordBatch`."""
+
+
 class WrongValueType(StormlineError, TypeError):
     """A typed getter met a value of another type."""
 
@@ -159,5 +167,21 @@ class UnregisteredClass(SerializationError, TypeError):
     """A value of a class that was not registered."""
 
 
+class ColumnCannotTravel(SerializationError, TypeError):
+    """Values that no column of a record batch holds as they are, or a column whose values no tuple can hold."""
+
+
 class CorruptData(SerializationError, ValueError):
     """Bytes that are not what Stormline writes."""
+
+
+# ---------------------------------------------------------------------------------------- optional packages
+
+
+class MissingExtra(StormlineError, ImportError):
+    """An optional package is needed and not installed."""
+
+    @classmethod
+    def of(cls, extra: str, who: str) -> MissingExtra:
+        """Build the message for `who` without pyarrow, which `extra` installs."""
+        return cls(f"{who} needs the package pyarrow, which is not installed: pip install 'stormline[{extra}]'")

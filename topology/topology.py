@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from stormline.topology.contracts import AnyBolt, AnySpout
+from stormline.topology.contracts import AnyBolt, AnySpout, IArrowBatchBolt
 from stormline.topology.grouping import GlobalStreamId, Grouping
 from stormline.topology.streams import StreamDeclaration
 
@@ -34,6 +34,11 @@ class Component:
     streams: Mapping[str, StreamDeclaration]
     inputs: Mapping[GlobalStreamId, Grouping]
     config: Mapping[str, Any]
+
+    @property
+    def columnar(self) -> bool:
+        """Whether it is a bolt that takes record batches."""
+        return isinstance(self.obj, IArrowBatchBolt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ import os
 import zlib
 from collections.abc import Sequence
 
+from stormline.spouts.file.csv_columns import CsvColumns
 from stormline.spouts.file.errors import BadLine, FileChanged, FileVanished
-from stormline.spouts.file.formats import rows_of
+from stormline.spouts.file.formats import columns_reader, rows_of
 from stormline.spouts.file.metadata import Piece, columns_of, pieces_of
 from stormline.spouts.file.parquet import ParquetReader
 from stormline.spouts.file.rows import RowFormat, RowProblem
@@ -20,15 +21,20 @@ log = logging.getLogger("stormline")
 
 
 class FileEmitter(ITransactionalEmitter):
-    """Task i of t emits the pieces i, i+t, i+2t, …, each only if its bytes are those that were planned."""
+    """Task i of t emits the pieces i, i+t, i+2t, …, each only if its bytes are those that were planned.
 
-    def __init__(self, settings: FileSettings, task: int, tasks: int) -> None:
+    Where `columnar`, as record batches, if the format and the rows allow it: the values are the same.
+    """
+
+    def __init__(self, settings: FileSettings, task: int, tasks: int, columnar: bool = False) -> None:
         self._settings = settings
         self._task = task
         self._tasks = tasks
+        self._columnar = columnar
         self._parquet = ParquetReader()
         self._columns: Sequence[str] | None = None
         self._rows: RowFormat | None = None
+        self._csv: CsvColumns | None = None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Metadata, collector: Collector) -> None:
         """Emit [attempt, *values] of each row of this task's pieces.
@@ -41,15 +47,29 @@ class FileEmitter(ITransactionalEmitter):
         pieces = pieces_of(metadata, settings.format, self._task, self._tasks)
         columns = columns_of(metadata)
         if settings.format == "parquet":
-            emit, names = collector.emit, settings.fields or columns or ()
-            for piece in pieces:
-                for values in self._parquet.read(piece, names):
-                    emit([attempt, *values])
+            self._emit_parquet(attempt, pieces, settings.fields or columns or (), collector)
             return
         if self._rows is None or columns != self._columns:
             self._columns, self._rows = columns, rows_of(settings, columns)
+            self._csv = columns_reader(settings, columns) if self._columnar else None
         for piece in pieces:
-            _emit_piece(attempt, piece, read_piece(piece), self._rows, collector, settings.skip_bad)
+            data = read_piece(piece)
+            table = None if self._csv is None else self._csv.read(data, piece.rows)
+            if table is None:
+                _emit_piece(attempt, piece, data, self._rows, collector, settings.skip_bad)
+            else:
+                collector.emit_batch(table)
+
+    def _emit_parquet(
+        self, attempt: TransactionAttempt, pieces: Sequence[Piece], names: Sequence[str], collector: Collector
+    ) -> None:
+        for piece in pieces:
+            if self._columnar:
+                for table in self._parquet.read_tables(piece, names):
+                    collector.emit_batch(table)
+            else:
+                for values in self._parquet.read(piece, names):
+                    collector.emit([attempt, *values])
 
 
 def read_piece(piece: Piece) -> bytes:

@@ -11,15 +11,6 @@ class InvalidFileSpout(DeclarationError):
     """A `FileTransactionalSpout` was declared with arguments that do not go together."""
 
 
-class MissingExtra(StormlineError, ImportError):
-    """An optional package is needed and not installed."""
-
-    @classmethod
-    def of_parquet(cls) -> MissingExtra:
-        """Build the message for Parquet files without pyarrow."""
-        return cls("format='parquet' needs the package pyarrow, which is not installed: pip install stormline[parquet]")
-
-
 class FileMissing(StormlineError, FileNotFoundError):
     """A file that the spout was told to read is not there at the start."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormline.spouts.file.byte_ranges import ByteRanges
+from stormline.spouts.file.csv_columns import CsvColumns
 from stormline.spouts.file.csv_rows import CsvRows
 from stormline.spouts.file.jsonl import JsonRows
 from stormline.spouts.file.layout import FileLayout
@@ -38,3 +39,11 @@ def rows_of(settings: FileSettings, columns: Sequence[str] | None) -> RowFormat:
         assert fields is not None
         return JsonRows(settings.encoding, fields, settings.defaults)
     return TextRows(settings.encoding)
+
+
+def columns_reader(settings: FileSettings, columns: Sequence[str] | None) -> CsvColumns | None:
+    """Return how a piece is read as columns; None where only rows can be read."""
+    if settings.format != "csv":
+        return None
+    fields = settings.fields
+    return CsvColumns(settings.encoding, settings.delimiter, columns or fields or (), fields, settings.types)

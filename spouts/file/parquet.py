@@ -7,9 +7,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from stormline.spouts.file.errors import FileChanged, FileVanished, MissingExtra, UnusableFile
+from stormline.spouts.file.errors import FileChanged, FileVanished, UnusableFile
 from stormline.spouts.file.layout import Opened
 from stormline.spouts.file.metadata import Piece, Position
+from stormline.topology.columns import in_microseconds
+from stormline.topology.errors import MissingExtra
 
 _MAGIC = b"PAR1"
 
@@ -19,7 +21,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra.of_parquet() from None
+        raise MissingExtra.of("parquet", "format='parquet'") from None
     return pyarrow
 
 
@@ -113,6 +115,11 @@ class ParquetReader:
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
         """Give the values of `columns` of each row of the piece."""
+        for part in self.read_tables(piece, columns):
+            yield from zip(*(part.column(name).to_pylist() for name in columns), strict=True)
+
+    def read_tables(self, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
+        """Give the same as tables, one for each row group."""
         pa = _pyarrow()
         with _same_file(piece.path, piece.size, piece.crc_after) as file:
             parquet = _open(pa, file, piece.path)
@@ -124,8 +131,7 @@ class ParquetReader:
                     key = (piece.path, piece.size, piece.crc_after, group, tuple(columns))
                     if self._kept[0] != key:
                         self._kept = (key, self._read_group(pa, parquet, piece.path, group, columns))
-                    part = self._kept[1].slice(start - first, end - start)
-                    yield from zip(*(part.column(name).to_pylist() for name in columns), strict=True)
+                    yield self._kept[1].slice(start - first, end - start)
                 first += rows
 
     @staticmethod
@@ -133,18 +139,9 @@ class ParquetReader:
         try:
             table = parquet.read_row_group(group, columns=list(columns))
             for index, field in enumerate(table.schema):
-                coarser = _in_microseconds(pa, field.type)
+                coarser = in_microseconds(field.type)
                 if coarser is not None:
                     table = table.set_column(index, field.name, table.column(index).cast(coarser))
         except (pa.ArrowException, OSError) as error:
             raise UnusableFile(f"file {path!r}, row group {group}, cannot be read: {error}") from None
         return table
-
-
-def _in_microseconds(pa: Any, kind: Any) -> Any:
-    """Return the type to cast to, where Python's own datetime would lose nanoseconds without a word."""
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_duration(kind) and kind.unit == "ns":
-        return pa.duration("us")
-    return pa.time64("us") if pa.types.is_time64(kind) and kind.unit == "ns" else None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stormline.spouts.file.errors import InvalidFileSpout, MissingExtra
-from stormline.topology.errors import UnknownField, did_you_mean
+from stormline.spouts.file.errors import InvalidFileSpout
+from stormline.topology.errors import MissingExtra, UnknownField, did_you_mean
 from stormline.topology.fields import Fields
 
 FORMATS = ("csv", "jsonl", "text", "parquet")
@@ -82,7 +82,7 @@ class FileSettings:
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
             raise InvalidFileSpout(f"delimiter is {delimiter!r}, expected one ASCII character such as ',' or '\\t'")
         if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
-            raise MissingExtra.of_parquet()
+            raise MissingExtra.of("parquet", "format='parquet'")
         return cls(
             paths=_paths(paths),
             format=format,

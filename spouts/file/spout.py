@@ -22,7 +22,8 @@ from stormline.topology.streams import OutputFieldsDeclarer
 class FileTransactionalSpout(ITransactionalSpout):
     """Reads CSV, JSON Lines, text or Parquet files; every row is in exactly one batch, the same after any restart.
 
-    Emits (attempt, *fields). The driver plans each batch as ranges of the files and stores them with checksums; the
+    Emits (attempt, *fields); as record batches where only bolts that take those listen, and the format is CSV or
+    Parquet. The driver plans each batch as ranges of the files and stores them with checksums; the
     tasks read a batch's ranges in parallel. Files must not change once reading has begun, which is checked at every
     reading; new files are picked up while the topology runs, so write them under another name (or one that
     begins with a dot) and rename them when complete. A file that has been read may go, unless its last batch is
@@ -122,4 +123,4 @@ class FileTransactionalSpout(ITransactionalSpout):
     def get_emitter(self, conf: Conf, context: TopologyContext) -> FileEmitter:
         """Return the emitter of one task."""
         tasks = len(context.component_tasks(context.this_component_id))
-        return FileEmitter(self._settings, context.this_task_index, tasks)
+        return FileEmitter(self._settings, context.this_task_index, tasks, context.targets_are_columnar())

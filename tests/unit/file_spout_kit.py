@@ -23,10 +23,14 @@ class FakeContext:
     this_sources: Mapping[GlobalStreamId, Grouping] = {}
     this_targets: Mapping[str, Mapping[str, Grouping]] = {}
 
-    def __init__(self, tasks: int = 1, index: int = 0) -> None:
+    def __init__(self, tasks: int = 1, index: int = 0, columnar: bool = False) -> None:
         self._tasks = tasks
+        self._columnar = columnar
         self.this_task_index = index
         self.this_task_id = index + 1
+
+    def targets_are_columnar(self, stream: str = DEFAULT_STREAM) -> bool:
+        return self._columnar
 
     def component_tasks(self, component: str) -> Sequence[int]:
         assert component == self.this_component_id

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stormline.spouts.file import FileTransactionalSpout
-from stormline.spouts.file.errors import BadHeader, BadLine, FileChanged, FileVanished, MissingExtra, UnusableFile
-from stormline.topology.errors import FailedException, UnknownField
+from stormline.spouts.file.errors import BadHeader, BadLine, FileChanged, FileVanished, UnusableFile
+from stormline.topology.errors import FailedException, MissingExtra, UnknownField
 from tests.unit.file_spout_kit import Run, declared_fields
 
 
@@ -313,7 +313,7 @@ class TestParquet:
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from stormline.spouts.file.parquet import ParquetRanges
 
-    message = r"needs the package pyarrow, which is not installed: pip install stormline\[parquet\]"
+    message = r"needs the package pyarrow, which is not installed: pip install 'stormline\[parquet\]'"
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=message):
         ParquetRanges().begin("a.parquet")

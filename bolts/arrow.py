@@ -1,0 +1,47 @@
+"""Bolts that take whole record batches of pyarrow (pip install 'stormline[arrow]')."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ORIGIN_KEYS = (b"stormline.source_component", b"stormline.source_stream_id", b"stormline.source_task")
+"""What the metadata of a batch's schema says of its rows; see `source_of`."""
+
+
+class ArrowBatchBolt(IArrowBatchBolt):
+    """A BatchBolt that takes record batches. Override `prepare`, `execute_batch(batch)` and `finish_batch`.
+
+    All else is as for a BatchBolt: a fresh copy for every task of every attempt, replays, phases, groupings. A column
+    for each field of the stream after the first, in the order of declaration; the attempt, which is the first
+    field of a tuple, was given to `prepare`. How tuples are cut into batches is not defined, and differs from attempt
+    to attempt. It may emit batches (`collector.emit_batch`) and tuples. As an `ICommitter`, or declared by
+    `set_committer_bolt`, it finishes in the commit phase.
+    """
+
+
+class ArrowTransactionalBolt(ArrowBatchBolt):
+    """The `ArrowBatchBolt` whose `prepare` may be left out, as that of `BaseTransactionalBolt`."""
+
+    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
+        """Called once, before the first batch of the attempt `batch_id`; does nothing unless overridden."""
+
+
+class BatchSource(NamedTuple):
+    """Who emitted a record batch."""
+
+    component: str
+    stream: str
+    task: int
+
+
+def source_of(batch: pyarrow.RecordBatch) -> BatchSource:
+    """Return who emitted the rows of a batch that `execute_batch` was given."""
+    component, stream, task = (batch.schema.metadata[key].decode() for key in ORIGIN_KEYS)
+    return BatchSource(component, stream, int(task))

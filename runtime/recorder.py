@@ -1,0 +1,88 @@
+"""Recorder: what an opaque spout's emitter emits to; it notes what defines the batch (law 2)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from stormline.runtime.collector import TaskCollector
+from stormline.runtime.column_checksum import ColumnChecksum
+from stormline.runtime.columns import Columns
+from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.serialization import Registry
+
+
+class Recorder:
+    """Counts what one partition emits, with a checksum; passes on no more rows than `limit`.
+
+    The checksum tells rows and their order apart, per stream for record batches; it does not depend on how a replay
+    cuts them into batches.
+    """
+
+    def __init__(self, collector: TaskCollector, registry: Registry, limit: int | None) -> None:
+        self._collector = collector
+        self._registry = registry
+        self._limit = limit
+        self._crc = 0
+        self._crc_as_rows = 0
+        self._columns: dict[str, list[ColumnChecksum]] = {}
+        self.rows = 0
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        if self._record(values, stream, None):
+            self._collector.emit(values, stream)
+
+    def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
+        kept = [row for row in rows if self._record(row, stream, None)]
+        self._collector.emit_all(kept, stream)
+
+    def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
+        for columns in self._collector.checked(batch, stream):
+            kept = columns if self._limit is None else columns.slice(0, self._limit - self.rows)
+            if len(kept):
+                self._record_columns(kept, stream)
+                self._collector.emit_batch(kept.batch, stream)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        if self._record(values, stream, task_id):
+            self._collector.emit_direct(task_id, values, stream)
+
+    def report_error(self, error: BaseException) -> None:
+        self._collector.report_error(error)
+
+    @property
+    def checksum(self) -> int:
+        """What identifies all tuples so far, in 32 bits."""
+        if not self._columns:
+            return self._crc
+        streams = {stream: [column.parts() for column in columns] for stream, columns in sorted(self._columns.items())}
+        return zlib.crc32(self._registry.pack([self._crc, streams]))
+
+    def matches(self, rows: int, checksum: int) -> bool:
+        """Tell whether this is what was stored; also where the emitter emitted rows then, and batches now."""
+        return self.rows == rows and checksum in (self.checksum, self._crc_as_rows)
+
+    def _record(self, values: Sequence[Any], stream: str, task: int | None) -> bool:
+        if self._limit is not None and self.rows >= self._limit:
+            return False
+        self.rows += 1
+        packed = self._registry.pack([stream, task, *values[1:]])
+        self._crc = zlib.crc32(packed, self._crc)
+        if self._limit is not None:
+            self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)
+        return True
+
+    def _record_columns(self, columns: Columns, stream: str) -> None:
+        self.rows += len(columns)
+        of_columns = self._columns.get(stream)
+        if of_columns is None:
+            of_columns = [ColumnChecksum(self._registry) for _ in range(columns.batch.num_columns)]
+            self._columns[stream] = of_columns
+        for checksum, column in zip(of_columns, columns.batch.columns, strict=True):
+            checksum.add(column)
+        if self._limit is not None:  # a frozen batch, which an emitter of rows may have given
+            for rows in columns.rows_in_parts():
+                for row in rows:
+                    packed = self._registry.pack([stream, None, *row[1:]])
+                    self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)

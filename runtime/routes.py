@@ -1,0 +1,98 @@
+"""Routes: where the tuples go that one task emits for one attempt in the processing phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stormline.runtime import blocks
+from stormline.runtime.blocks import Outbox
+from stormline.runtime.columns import Columns, Row, Tuples
+from stormline.runtime.packed import Packed, in_segments
+from stormline.runtime.routing import Split
+from stormline.topology.plan import Edge
+
+Pack = Callable[[Tuples], Packed]
+
+
+class Exchange:
+    """The route of one attempt's tuples from one task over one edge to other slots."""
+
+    __slots__ = ("buffers", "edge", "index", "outbox", "pack", "split", "task", "tasks")
+
+    def __init__(
+        self, index: int, edge: Edge, task: int, split: Split, tasks: Sequence[int], outbox: Outbox, pack: Pack
+    ) -> None:
+        self.index = index
+        self.edge = edge
+        self.task = task
+        self.tasks = tasks
+        self.split = split
+        self.outbox = outbox
+        self.pack = pack
+        self.buffers: dict[int, list[Row]] = {}
+
+    def take(self, tuples: Tuples) -> None:
+        for target, share in self.split(tuples):
+            if isinstance(share, Columns):
+                self._flush(target)
+                for part in in_segments(share):
+                    self._send(target, part)
+            else:
+                self._add(target, share)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self.tasks:
+            self._add(task, [row])
+
+    def _add(self, target: int, rows: list[Row]) -> None:
+        buffer = self.buffers.setdefault(target, rows)
+        if buffer is not rows:
+            buffer += rows
+        if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
+            self._flush(target)
+
+    def _flush(self, target: int) -> None:
+        rows = self.buffers.pop(target, None)
+        if rows:
+            self._send(target, rows)
+
+    def _send(self, target: int, tuples: Tuples) -> None:
+        self.outbox.send((self.index, self.edge.index, self.task, target), self.pack(tuples))
+
+    def flush(self) -> None:
+        """Send what is left."""
+        for target in list(self.buffers):
+            self._flush(target)
+
+
+class HeldEmits:
+    """Keeps what one task of a deferred bolt emits for the commit phase."""
+
+    def __init__(self, held: list[tuple[str, int | None, Packed]], stream: str, pack: Pack) -> None:
+        self._held = held
+        self._stream = stream
+        self._pack = pack
+
+    def take(self, tuples: Tuples) -> None:
+        self._held.append((self._stream, None, self._pack(tuples)))
+
+    def take_direct(self, task: int, row: Row) -> None:
+        self._held.append((self._stream, task, self._pack([row])))
+
+
+class HandOver:
+    """The route of one attempt's tuples from one task over one edge to `deliver`: by plain call to tasks of this slot,
+    or to be kept for the commit phase."""
+
+    def __init__(self, split: Split, tasks: Sequence[int], deliver: Callable[[int, Tuples], None]) -> None:
+        self._split = split
+        self._tasks = tasks
+        self._deliver = deliver
+
+    def take(self, tuples: Tuples) -> None:
+        for target, share in self._split(tuples):
+            self._deliver(target, share)
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self._tasks:
+            self._deliver(task, [row])
