@@ -33,7 +33,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal(
-        "P11", "P11", "`stormline run` until the first commit", "bare SparkContext and one job", "s", 1.5, at_most=True
+        "P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True
     ),
 )
 

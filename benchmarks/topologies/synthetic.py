@@ -22,7 +22,7 @@ STRIDE = 7_919  # coprime to DISTINCT_WORDS: any 1,000 words in a row are all th
 @lru_cache(maxsize=256)
 def words(first: int, count: int) -> list[str]:
     """Return words `first` to `first + count - 1`; made once a process."""
-    return ["word%d" % (i * STRIDE % DISTINCT_WORDS) for i in range(first, first + count)]
+    return [f"word{i * STRIDE % DISTINCT_WORDS}" for i in range(first, first + count)]
 
 
 class Gate:
