@@ -52,6 +52,25 @@ def words_loop(process: int, batches: int, share: int) -> int:
     return counted
 
 
+def columnar_count_loop(process: int, batches: int, share: int) -> int:
+    """Make the record batches and count their rows; return the sum."""
+    from benchmarks.topologies.columns import record_batch
+
+    return sum(record_batch(process * share, share).num_rows for _ in range(batches))
+
+
+def columnar_words_loop(process: int, batches: int, share: int) -> int:
+    """Make the record batches and count the words of each; return the sum."""
+    from benchmarks.topologies.columns import count_words, record_batch
+
+    counted = 0
+    for _ in range(batches):
+        counts: dict[str, int] = {}
+        count_words(counts, record_batch(process * share, share))
+        counted += sum(counts.values())
+    return counted
+
+
 def _serve(process: int, loops: dict[str, Loop], orders: Connection) -> None:
     """Run what is ordered until there are no more orders."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.figures import Figure, Status, plain
 from benchmarks.results import Results
@@ -23,8 +23,7 @@ def draw(results: Results, directory: Path) -> list[Path]:
     import matplotlib.pyplot as plt
 
     figures = [figure for figure in results.figures if figure.status is not Status.LEFT_OUT]
-    settings: dict[str, Any] = {"font.size": 9, "font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "0"}
-    with plt.rc_context(settings):
+    with plt.rc_context(STYLE):
         canvas, axes = plt.subplots(figsize=(11, 1.7 + LINE_INCHES * max(1, len(figures))))
         _draw(axes, figures)
         _frame(axes, figures, results)
@@ -91,7 +90,9 @@ def _frame(axes: Axes, figures: list[Figure], results: Results) -> None:
         if above.goal.row != below.goal.row:
             axes.axhline(y + 0.5, color=FAINT, linewidth=0.6, zorder=0)
     axes.set_xlabel("times as good as the goal (1× is just enough); dot: median, line: smallest to largest pair")
-    axes.set_title("Stormline's benchmarks, relative to their goals", loc="left", fontsize=12, fontweight="bold", pad=26)
+    axes.set_title(
+        "Stormline's benchmarks, relative to their goals", loc="left", fontsize=12, fontweight="bold", pad=26
+    )
     machine = f"{results.date[:10]} · {results.machine['cores']} cores, {results.machine['cpu']}"
     if results.quick:
         machine += " · quick run, says little"

@@ -32,9 +32,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("P9", "P9", "a transaction's cost at txid 20,000", "at txid 200", "ms", 1.1, at_most=True),
     Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),
-    Goal(
-        "P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True
-    ),
+    Goal("P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True),
 )
 
 ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +67,7 @@ class Lab:
     def __init__(self) -> None:
         self._sc: SparkContext | None = None
         self._cluster: LocalCluster | None = None
+        self._state_dir: Path | None = None
 
     def __enter__(self) -> Lab:
         return self
@@ -87,7 +91,8 @@ class Lab:
         sc = self.spark
         assert sc.defaultParallelism == CORES
         if self._cluster is None:
-            self._cluster = LocalCluster(master=MASTER)  # uses the SparkContext that runs
+            self._state_dir = Path(tempfile.mkdtemp(prefix="stormline-bench-"))
+            self._cluster = LocalCluster(self._state_dir, MASTER)  # uses the SparkContext that runs
         topology_id = f"bench-{next(_numbers)}"
         gate = GATES[topology_id] = Gate()
         settings = {MAX_SPOUT_PENDING: pending, **(config or {})}
@@ -112,3 +117,10 @@ class Lab:
         if self._sc is not None:
             self._sc.stop()
             self._sc = None
+        self.remove_files()
+
+    def remove_files(self) -> None:
+        """Remove what ZooKeeper has written."""
+        if self._state_dir is not None:
+            shutil.rmtree(self._state_dir, ignore_errors=True)
+            self._state_dir = None

@@ -14,10 +14,12 @@ class NotAvailable(Exception):
 
 
 class Recorder:
-    """All figures of one run of the benchmarks. `on_pair` is told of every pair."""
+    """All figures of one run of the benchmarks, and what the peers told. `on_pair` is told of every pair."""
 
     def __init__(self, rows: frozenset[str], on_pair: Callable[[Figure], None] = lambda figure: None) -> None:
         self._on_pair = on_pair
+        self.peers: list[dict[str, Any]] = []
+        self.versions: dict[str, str] = {}
         self.figures = {goal.key: Figure(goal) for goal in GOALS}
         for figure in self.figures.values():
             if figure.goal.row not in rows:

@@ -1,6 +1,6 @@
 """Renders the table and the chart from the JSON again, and puts the table into README.md.
 
-    python -m benchmarks.report [--results DIR]
+python -m benchmarks.report [--results DIR]
 """
 
 from __future__ import annotations

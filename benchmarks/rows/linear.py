@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from benchmarks.bench import Bench, alternately
-from benchmarks.figures import plain, step_ratios, worst_step
+from benchmarks.figures import plain, worst_step
 from benchmarks.lab import Stream
 from benchmarks.settings import PENDING
 from benchmarks.topologies.global_count import global_count
@@ -45,6 +46,7 @@ def run(bench: Bench) -> None:
 def _measure(bench: Bench, key: str, sizes: Mapping[int, Size], what: str) -> None:
     costs: dict[int, list[float]] = {scale: [] for scale in sizes}
     with ExitStack() as stack:
+        stack.callback(_record, bench, key, costs, what)
         streams = {scale: stack.enter_context(_submit(bench, size)) for scale, size in sizes.items()}
         for scale, size in sizes.items():
             bench.say(f"warming up, {scale:,} {what}")
@@ -54,17 +56,24 @@ def _measure(bench: Bench, key: str, sizes: Mapping[int, Size], what: str) -> No
             measures = [lambda scale=scale: sizes[scale].cost_us(streams[scale]) for scale in sizes]
             for scale, cost_us in zip(sizes, alternately(number, *measures), strict=True):
                 costs[scale].append(cost_us)
+
+
+def _record(bench: Bench, key: str, costs: Mapping[int, list[float]], what: str) -> None:
+    """Take down the rounds that are complete."""
+    rounds = min(len(values) for values in costs.values())
+    if not rounds:
+        return
+    costs = {scale: values[:rounds] for scale, values in costs.items()}
     small, large = worst_step(costs)
-    for number in range(bench.repeats):
-        detail = {f"us_at_{scale}": costs[scale][number] for scale in sizes}
+    for number in range(rounds):
+        detail = {f"us_at_{scale}": values[number] for scale, values in costs.items()}
         bench.recorder.pair(key, costs[large][number], costs[small][number], **detail)
-    table = ", ".join(f"{scale:,}: {plain(sorted(values)[len(values) // 2])}" for scale, values in costs.items())
+    table = ", ".join(f"{scale:,}: {plain(statistics.median(values))}" for scale, values in costs.items())
     bench.recorder.note(
         key,
         f"the worst of all steps, from {small:,} to {large:,} {what}; µs a tuple by {what}: {table}; "
         f"pending {PENDING}, equal totals of the two largest sizes",
     )
-    assert step_ratios(costs, small, large) == bench.recorder.figures[key].ratios
 
 
 def _submit(bench: Bench, size: Size) -> Stream:

@@ -5,10 +5,9 @@ With one transaction at a time, the coordinator is asked for the second one only
 
 from __future__ import annotations
 
-from stormline import Config, Topology
-
 from benchmarks.topologies.global_count import global_count
 from benchmarks.topologies.synthetic import GATES, Gate
+from stormline import Config, Topology
 
 TOPOLOGY_ID = "bench-first-commit"
 COMMITTED = "the first transaction is committed"

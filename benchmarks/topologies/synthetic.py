@@ -72,7 +72,7 @@ class SyntheticEmitter(IPartitionedEmitter):
     """Emits the same words in every batch; the metadata counts the batches."""
 
     def __init__(self, partition_tuples: int) -> None:
-        self._partition_tuples = partition_tuples
+        self.partition_tuples = partition_tuples
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
@@ -85,7 +85,7 @@ class SyntheticEmitter(IPartitionedEmitter):
         self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
     ) -> None:
         emit = collector.emit
-        for word in words(partition * self._partition_tuples, self._partition_tuples):
+        for word in words(partition * self.partition_tuples, self.partition_tuples):
             emit([attempt, word])
 
 
@@ -94,13 +94,13 @@ class SyntheticSpout(IPartitionedTransactionalSpout):
 
     def __init__(self, partitions: int, partition_tuples: int) -> None:
         self._partitions = partitions
-        self._partition_tuples = partition_tuples
+        self.partition_tuples = partition_tuples
 
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> SyntheticCoordinator:
         return SyntheticCoordinator(self._partitions, GATES.setdefault(context.topology_id, Gate()))
 
     def get_emitter(self, conf: Conf, context: TopologyContext) -> SyntheticEmitter:
-        return SyntheticEmitter(self._partition_tuples)
+        return SyntheticEmitter(self.partition_tuples)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("tx", "word"))
