@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import Figure, Status, plain
 from benchmarks.results import Results
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 REACHED, MISSED, UNKNOWN, INK, FAINT = "#2a78b5", "#c8501e", "#8a8a8a", "#222222", "#dcdcdc"
 LINE_INCHES = 0.36
+STYLE: Any = {"font.size": 9, "font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "0"}
 
 
 def draw(results: Results, directory: Path) -> list[Path]:
@@ -86,7 +88,7 @@ def _frame(axes: Axes, figures: list[Figure], results: Results) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    for above, below, y in zip(figures, figures[1:], range(len(figures))):
+    for y, (above, below) in enumerate(itertools.pairwise(figures)):
         if above.goal.row != below.goal.row:
             axes.axhline(y + 0.5, color=FAINT, linewidth=0.6, zorder=0)
     axes.set_xlabel("times as good as the goal (1× is just enough); dot: median, line: smallest to largest pair")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
+from benchmarks.fresh import end_tree
 from benchmarks.settings import CORES, MASTER, TIMEOUT_SECS
 from benchmarks.topologies.synthetic import GATES, Gate
 from stormline import LocalCluster, Topology
@@ -115,8 +117,8 @@ class Lab:
             self._cluster.shutdown()
             self._cluster = None
         if self._sc is not None:
-            self._sc.stop()
             self._sc = None
+            end_spark()
         self.remove_files()
 
     def remove_files(self) -> None:
@@ -124,3 +126,21 @@ class Lab:
         if self._state_dir is not None:
             shutil.rmtree(self._state_dir, ignore_errors=True)
             self._state_dir = None
+
+
+def end_spark() -> None:
+    """Stop Spark, and its JVM too, which would otherwise wait for the next SparkContext of this process."""
+    from pyspark import SparkContext
+
+    sc, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    with contextlib.suppress(Exception):  # the JVM may have gone
+        if sc is not None:
+            sc.stop()
+    if gateway is not None:
+        with contextlib.suppress(Exception):
+            gateway.shutdown()
+        end_tree(gateway.proc.pid)
+        gateway.proc.wait()
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None

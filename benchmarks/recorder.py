@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, Pair, Status
 from benchmarks.goals import GOALS
+from benchmarks.machine import ROOT
 
 
 class NotAvailable(Exception):
@@ -42,9 +47,9 @@ class Recorder:
     def give_up(self, key: str, status: Status, reason: str) -> None:
         """Take down why a figure is not measured, or not to its end; what it has is kept."""
         if self.wants(key):
-            self.figures[key].status, self.figures[key].reason = status, reason
+            self.figures[key].status, self.figures[key].reason = status, without_paths(reason)
 
-    def ended(self, rows: tuple[str, ...], error: BaseException | None = None) -> None:
+    def ended(self, rows: tuple[str, ...], error: Exception | None = None) -> None:
         """Settle the figures of rows that have ended, well or by `error`."""
         for key, figure in self.figures.items():
             if figure.goal.row not in rows or not self.wants(key):
@@ -53,8 +58,6 @@ class Recorder:
                 figure.status = Status.MEASURED
             elif error is None:
                 self.give_up(key, Status.FAILED, "nothing was measured")
-            elif isinstance(error, KeyboardInterrupt):
-                self.give_up(key, Status.INTERRUPTED, f"stopped after {len(figure.pairs)} pairs")
             elif isinstance(error, NotAvailable):
                 self.give_up(key, Status.NOT_AVAILABLE, str(error))
             else:
@@ -62,5 +65,14 @@ class Recorder:
 
     def interrupted(self) -> None:
         """Settle all figures that are still to be measured."""
-        for key in self.figures:
-            self.give_up(key, Status.INTERRUPTED, "the run was stopped before")
+        for key, figure in self.figures.items():
+            self.give_up(key, Status.INTERRUPTED, f"the run was stopped after {len(figure.pairs)} pairs")
+
+
+def without_paths(text: str) -> str:
+    """Return a text without what is this machine's own: results are published."""
+    places = {str(ROOT): ".", sys.prefix: "PREFIX", tempfile.gettempdir(): "TMP", str(Path.home()): "~"}
+    for place in sorted(places, key=len, reverse=True):
+        if place != "/":
+            text = re.sub(rf"{re.escape(place)}(?=/|\b)", places[place], text)
+    return text

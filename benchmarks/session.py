@@ -25,7 +25,7 @@ from benchmarks.recorder import Recorder
 from benchmarks.report import render, show
 from benchmarks.results import Results
 from benchmarks.rows import RUNS, Run
-from benchmarks.table import ratio_text, verdict
+from benchmarks.table import ratio_text, unmarked, verdict
 
 
 class Session:
@@ -98,9 +98,9 @@ class Session:
 
     def _start_anew(self) -> None:
         """Give the next row a new Spark: nobody knows what the failed one has left."""
+        end_children()
         with contextlib.suppress(Exception):
             self._lab.close()
-        end_children()
         self._lab = self._bench.lab = Lab()
 
     def _say(self, text: str) -> None:
@@ -113,7 +113,8 @@ class Session:
         goal = figure.goal
         style = {True: "green", False: "red", None: "yellow"}[figure.reached]
         line = (
-            f"{goal.key:5} {ratio_text(figure):28} {goal.text:7} {verdict(figure):14} {goal.measured} / {goal.against}"
+            f"{goal.key:5} {ratio_text(figure):28} {goal.text:7} "
+            f"{unmarked(verdict(figure)):14} {goal.measured} / {goal.against}"
         )
         self._console.print(line, style=style, markup=False, highlight=False)
         if figure.reason and figure.status is not Status.LEFT_OUT:

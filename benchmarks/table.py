@@ -30,7 +30,7 @@ def verdict(figure: Figure) -> str:
     """Return whether the goal is reached, or why nobody knows."""
     if figure.reached is None:
         return figure.status.value
-    return "yes" if figure.reached else "no"
+    return "yes" if figure.reached else "**no**"
 
 
 def medians(figure: Figure) -> str:
@@ -43,14 +43,15 @@ def medians(figure: Figure) -> str:
 def terminal_table(results: Results) -> Table:
     """Return the table for a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in HEADINGS:
-        table.add_column(heading, no_wrap=heading in ("", "goal", "reached"))
+    for heading in ("", "measured / against", *HEADINGS[3:]):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("", "goal", "reached"))
     row = ""
     for figure in results.figures:
         if row and figure.goal.row != row:
             table.add_row()
         row = figure.goal.row
-        table.add_row(*(cell.replace("`", "") for cell in cells(figure)), style=_style(figure))
+        key, measured, against, *rest = (unmarked(cell) for cell in cells(figure))
+        table.add_row(key, f"{measured} / {against}", *rest, style=_style(figure))
     return table
 
 
@@ -63,7 +64,7 @@ def _style(figure: Figure) -> str:
 def markdown_table(results: Results) -> str:
     """Return the table as Markdown, with when, where and with what it was measured."""
     lines = [_line(HEADINGS), "|" + "---|" * len(HEADINGS)]
-    lines += [_line(_bold(cells(figure), figure)) for figure in results.figures]
+    lines += [_line(cells(figure)) for figure in results.figures]
     return "\n".join([*lines, "", provenance(results)]) + "\n"
 
 
@@ -71,11 +72,9 @@ def _line(texts: tuple[str, ...]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
-def _bold(texts: tuple[str, ...], figure: Figure) -> tuple[str, ...]:
-    """Set off what is missed."""
-    if figure.reached is not False:
-        return texts
-    return tuple(f"**{text}**" if heading in ("reached",) else text for heading, text in zip(HEADINGS, texts))
+def unmarked(text: str) -> str:
+    """Return Markdown as a terminal shows it."""
+    return text.replace("`", "").replace("**", "")
 
 
 def provenance(results: Results) -> str:
@@ -89,8 +88,8 @@ def provenance(results: Results) -> str:
     quick = " A quick run: amounts were cut, the figures say little." if results.quick else ""
     return (
         f"Measured {results.date[:10]}{commit}, on {machine['cores']} cores of {machine['cpu']}, "
-        f"{machine['memory_gb']} GB, {machine['os']}{busy}; {listed}. Each ratio is the median of {results.repeats} pairs "
-        f"measured alternately in one run of {results.secs / 60:.0f} minutes.{quick}"
+        f"{machine['memory_gb']} GB, {machine['os']}{busy}; {listed}. Each ratio is the median of {results.repeats} "
+        f"pairs measured alternately in one run of {results.secs / 60:.0f} minutes.{quick}"
     )
 
 

@@ -30,6 +30,6 @@ RUNS: tuple[Run, ...] = (
     Run(("P8",), "columnar"),
     Run(("P9",), "endurance"),
     Run(("P10",), "linear"),
-    Run(("P11",), "first_commit"),
     Run(("P4", "P5", "P6"), "peers"),
+    Run(("P11",), "first_commit"),
 )
