@@ -5,6 +5,7 @@ python -m benchmarks.report [--results DIR]
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -26,11 +27,16 @@ def render(results: Results, directory: Path) -> list[Path]:
     return [page, *draw(results, directory)]
 
 
-def show(results: Results, console: Console) -> None:
+def console() -> Console:
+    """Return a console that does not fold the table where nobody's terminal is too narrow for it."""
+    return Console() if sys.stdout.isatty() else Console(width=140)
+
+
+def show(results: Results, out: Console) -> None:
     """Print the table and its notes."""
-    console.print(terminal_table(results))
+    out.print(terminal_table(results))
     for line in notes(results):
-        console.print(line, style="dim", markup=False, highlight=False)
+        out.print(line, style="dim", markup=False, highlight=False)
 
 
 @click.command(help=__doc__)
@@ -49,7 +55,7 @@ def main(directory: Path) -> None:
         readme = ROOT / "README.md"
         readme.write_text(with_table(readme.read_text(encoding="utf-8"), markdown_table(results)), encoding="utf-8")
         click.echo(f"wrote {readme}")
-    show(results, Console())
+    show(results, console())
 
 
 if __name__ == "__main__":

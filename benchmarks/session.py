@@ -12,7 +12,6 @@ from types import FrameType
 from typing import NoReturn
 
 import psutil
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks.bench import Bench
@@ -22,7 +21,7 @@ from benchmarks.fresh import end_tree
 from benchmarks.lab import Lab
 from benchmarks.machine import machine, versions
 from benchmarks.recorder import Recorder
-from benchmarks.report import render, show
+from benchmarks.report import console, render, show
 from benchmarks.results import Results
 from benchmarks.rows import RUNS, Run
 from benchmarks.table import ratio_text, unmarked, verdict
@@ -34,7 +33,7 @@ class Session:
     def __init__(self, rows: frozenset[str], repeats: int, quick: bool, output: Path) -> None:
         self._runs = [run for run in RUNS if rows & set(run.rows)]
         self._output = output
-        self._console = Console()
+        self._console = console()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("[bold]{task.fields[rows]}"),

@@ -47,6 +47,8 @@ def terminal_table(results: Results) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("", "goal", "reached"))
     row = ""
     for figure in results.figures:
+        if figure.status is Status.LEFT_OUT:
+            continue
         if row and figure.goal.row != row:
             table.add_row()
         row = figure.goal.row
