@@ -1,0 +1,21 @@
+"""What a reader must know to read the figures rightly."""
+
+CAVEATS: tuple[str, ...] = (
+    "Absolute figures vary from machine to machine and from hour to hour; the ratios less, since both sides of each "
+    "pair are measured one right after the other, in alternating order.",
+    "Start-up is left out everywhere but in P11: Spark, ZooKeeper, the Python workers and the bare loops' processes "
+    "are up, and one unmeasured run of each has gone before. Stormline's time runs from the first is_ready that is "
+    "answered true until the last commit is durably recorded, so filling and emptying the pipeline is in it.",
+    "The synthetic spout's words are made once a process; each tuple is a list made anew, [attempt, word].",
+    "P1, P2: the bare loop has no grouping, no counts to check, no commit and no ZooKeeper; it makes the same list and "
+    "Tuple and calls the same bolt's execute. In P2 it does not exchange words between its two processes.",
+    "P3: a set is one znode of 100 bytes; a commit is one multi of several operations. The embedded ZooKeeper writes "
+    "to disk for both.",
+    "P4 to P6: each measurement of a peer is a fresh process whose start-up is not counted; Stormline's idle JVM waits "
+    "beside it. How each peer is set up is written in benchmarks/peers.",
+    "P7: the empty job has as many tasks as Stormline's own job for such a batch.",
+    "P8: both sides make their record batches anew, by the same function, and count with the same function.",
+    "P9: the JVM's memory rises and falls with its garbage collector; read its slope beside its size.",
+    "P10: the worst of all steps from one size to a larger one, by the medians of the rounds.",
+    "P11: the bare SparkContext runs without its web UI, as Stormline's does; with it, it would take longer.",
+)

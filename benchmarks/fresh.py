@@ -1,0 +1,70 @@
+"""Fresh processes, timed from their start to a line that they print."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def secs_until(line: str, command: Sequence[str], timeout_secs: float = 120.0) -> float:
+    """Start a process at the project's root; return the seconds until it has printed `line`. Waits for its end.
+
+    Raises:
+        RuntimeError: it ended without the line, or badly; the message holds the end of what it said.
+        TimeoutError: not within `timeout_secs`; it is killed then.
+    """
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    timed_out = threading.Event()
+
+    def stop() -> None:
+        timed_out.set()
+        end_tree(process.pid)
+
+    said: list[str] = []
+    assert process.stdout is not None
+    assert process.stderr is not None
+    reader = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
+    reader.start()
+    timer = threading.Timer(timeout_secs, stop)
+    timer.start()
+    secs = None
+    try:
+        for printed in process.stdout:
+            if secs is None and printed.rstrip("\n") == line:
+                secs = time.perf_counter() - begun
+        exit_code = process.wait()
+    finally:
+        timer.cancel()
+        end_tree(process.pid)
+    reader.join(5)
+    if timed_out.is_set():
+        raise TimeoutError(f"{command} did not end within {timeout_secs:g} s")
+    if secs is None or exit_code != 0:
+        raise RuntimeError(f"exit code {exit_code} of {command}: {''.join(said)[-2000:]}")
+    return secs
+
+
+def end_tree(pid: int) -> None:
+    """Kill a process and all that descend from it; no harm where they have gone."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for each in [*process.children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()

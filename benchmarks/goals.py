@@ -1,0 +1,38 @@
+"""What each figure must reach."""
+
+from __future__ import annotations
+
+from benchmarks.figures import Goal
+
+TUPLES = "tuples/s"
+TRANSACTIONS = "transactions/s"
+COUNT = "GlobalCount, batches of 100,000"
+WORDS = "Words, batches of 100,000"
+SMALL = "GlobalCount, 3 tuples a partition"
+SPARK = "Structured Streaming"
+
+GOALS: tuple[Goal, ...] = (
+    Goal("P1", "P1", COUNT, "bare Python loop, 2 processes", TUPLES, 0.60),
+    Goal("P2", "P2", WORDS, "bare Python loop, 2 processes", TUPLES, 0.35),
+    Goal("P3", "P3", SMALL, "synchronous kazoo sets", TRANSACTIONS, 0.50),
+    Goal("P4a", "P4", COUNT, SPARK, TUPLES, 10),
+    Goal("P4b", "P4", SMALL, SPARK, TRANSACTIONS, 100),
+    Goal("P5a", "P5", COUNT, "bytewax", TUPLES, 2),
+    Goal("P5b", "P5", WORDS, "bytewax", TUPLES, 2),
+    Goal("P5c", "P5", COUNT, "PyFlink", TUPLES, 20),
+    Goal("P5d", "P5", WORDS, "PyFlink", TUPLES, 20),
+    Goal("P6a", "P6", COUNT, "Storm 1.2.4", TUPLES, 2),
+    Goal("P6b", "P6", WORDS, "Storm 1.2.4", TUPLES, 2),
+    Goal("P6c", "P6", SMALL, "Storm 1.2.4", TRANSACTIONS, 2),
+    Goal("P7", "P7", "latency of a transaction of 1,000, p50", "empty one-stage Spark job", "ms", 1.5, at_most=True),
+    Goal("P8a", "P8", "columnar GlobalCount", "pyarrow by hand, 2 processes", TUPLES, 0.5),
+    Goal("P8b", "P8", "columnar Words", "pyarrow by hand, 2 processes", TUPLES, 0.5),
+    Goal("P8c", "P8", "columnar GlobalCount", "P1's row bolts", TUPLES, 10),
+    Goal("P8d", "P8", "columnar Words", "P1's row bolts", TUPLES, 10),
+    Goal("P9", "P9", "a transaction's cost at txid 20,000", "at txid 200", "ms", 1.1, at_most=True),
+    Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
+    Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),
+    Goal("P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True),
+)
+
+ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

@@ -1,0 +1,65 @@
+"""P8: tuples a second of columnar bolts, against pyarrow by hand, and against P1's row bolts."""
+
+from __future__ import annotations
+
+from benchmarks.bare import BareProcesses, columnar_count_loop, columnar_words_loop
+from benchmarks.bench import Bench, alternately
+from benchmarks.recorder import NotAvailable
+from benchmarks.settings import BATCH_TUPLES, PENDING
+from benchmarks.topologies import global_count, words
+
+COLUMNAR_BATCH_TUPLES = 1_000_000
+COLUMNAR_PENDING = 16
+COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 96, 48, 64
+
+
+def run(bench: Bench) -> None:
+    """Measure P8."""
+    try:
+        from benchmarks.topologies.columnar import columnar_global_count, columnar_words
+    except ImportError as error:
+        raise NotAvailable(f"columnar bolts: {error}") from error
+    amounts = {"count": bench.amount(COUNT_BATCHES), "words": bench.amount(WORDS_BATCHES)}
+    row_batches = bench.amount(ROW_BATCHES)
+    size = COLUMNAR_BATCH_TUPLES
+    submit = bench.lab.submit
+    with (
+        submit(lambda topology_id: global_count.global_count(topology_id, BATCH_TUPLES), PENDING) as rows,
+        submit(lambda topology_id: columnar_global_count(topology_id, size), COLUMNAR_PENDING) as counting,
+        submit(lambda topology_id: columnar_words(topology_id, size), COLUMNAR_PENDING) as wording,
+        BareProcesses(count=columnar_count_loop, words=columnar_words_loop) as bare,
+    ):
+        streams = {"count": counting, "words": wording}
+
+        def columnar(name: str) -> float:
+            return amounts[name] * size / streams[name].run(amounts[name])
+
+        def by_hand(name: str) -> float:
+            return amounts[name] * size / bare.run(name, amounts[name], size)
+
+        def row_bolts() -> float:
+            return row_batches * BATCH_TUPLES / rows.run(row_batches)
+
+        bench.say("warming up")
+        for name, stream in streams.items():
+            stream.run(COLUMNAR_PENDING)
+            bare.run(name, COLUMNAR_PENDING, size)
+        rows.run(PENDING)
+        for number in range(bench.repeats):
+            count, count_by_hand, of_rows, word, words_by_hand = alternately(
+                number,
+                lambda: columnar("count"),
+                lambda: by_hand("count"),
+                row_bolts,
+                lambda: columnar("words"),
+                lambda: by_hand("words"),
+            )
+            bench.recorder.pair("P8a", count, count_by_hand, tuples=amounts["count"] * size)
+            bench.recorder.pair("P8b", word, words_by_hand, tuples=amounts["words"] * size)
+            bench.recorder.pair("P8c", count, of_rows)
+            bench.recorder.pair("P8d", word, of_rows)
+        assert global_count.stored(counting.topology_id) == counting.gate.begun * size
+        assert words.stored(wording.topology_id) == wording.gate.begun * size
+    note = f"batches of {size:,}, pending {COLUMNAR_PENDING}; a record batch for each partition's share of a batch"
+    bench.recorder.note("P8a", note)
+    bench.recorder.note("P8c", f"P1 with batches of {BATCH_TUPLES:,}, pending {PENDING}, in the same rounds")

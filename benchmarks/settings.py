@@ -1,0 +1,10 @@
+"""What all rows share."""
+
+CORES = 2
+MASTER = f"local[{CORES}]"
+PENDING = 32
+"""Transactions in a wave of large batches: 3.2 million tuples."""
+PENDING_SMALL = 256
+BATCH_TUPLES = 100_000
+TIMEOUT_SECS = 300.0
+"""Time for one measurement; a row that needs more has failed."""

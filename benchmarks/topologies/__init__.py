@@ -1,0 +1,1 @@
+"""The topologies that are measured, on a spout that costs next to nothing a tuple."""
