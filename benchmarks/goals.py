@@ -13,6 +13,7 @@ SPARK = "Structured Streaming"
 
 GOALS: tuple[Goal, ...] = (
     Goal("P1", "P1", COUNT, "bare Python loop, 2 processes", TUPLES, 0.60),
+    Goal("P1b", "P1", "the same, an emit for each tuple", "bare Python loop, 2 processes", TUPLES, 0.60),
     Goal("P2", "P2", WORDS, "bare Python loop, 2 processes", TUPLES, 0.35),
     Goal("P3", "P3", SMALL, "synchronous kazoo sets", TRANSACTIONS, 0.50),
     Goal("P4a", "P4", COUNT, SPARK, TUPLES, 10),

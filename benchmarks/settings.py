@@ -2,8 +2,8 @@
 
 CORES = 2
 MASTER = f"local[{CORES}]"
-PENDING = 32
-"""Transactions in a wave of large batches: 3.2 million tuples."""
+PENDING = 128
+"""Transactions in a wave of large batches: 12.8 million tuples."""
 PENDING_SMALL = 256
 BATCH_TUPLES = 100_000
 TIMEOUT_SECS = 300.0

@@ -40,14 +40,20 @@ class UpdateGlobalCount(BaseTransactionalBolt, ICommitter):
 
 
 def global_count(
-    topology_id: str, batch_tuples: int, *, partitions: int = 2, spouts: int = 2, counters: int = 2
+    topology_id: str,
+    batch_tuples: int,
+    *,
+    partitions: int = 2,
+    spouts: int = 2,
+    counters: int = 2,
+    one_by_one: bool = False,
 ) -> Topology:
     """Build the topology; `spouts` and `counters` are numbers of tasks.
 
     `batch_tuples` is what a batch holds in all, the same number in each partition.
     """
     assert batch_tuples % partitions == 0, (batch_tuples, partitions)
-    spout = SyntheticSpout(partitions, batch_tuples // partitions)
+    spout = SyntheticSpout(partitions, batch_tuples // partitions, one_by_one=one_by_one)
     builder = TransactionalTopologyBuilder(topology_id, "spout", spout, spouts)
     builder.set_bolt("partial-count", BatchCount(), counters).none_grouping("spout")
     builder.set_bolt("sum", UpdateGlobalCount()).global_grouping("partial-count")

@@ -18,6 +18,9 @@ from stormline.topology.contracts import Conf, IPartitionedCoordinator, IPartiti
 DISTINCT_WORDS = 1_000
 STRIDE = 7_919  # coprime to DISTINCT_WORDS: any 1,000 words in a row are all there are
 
+ROWS_AT_ONCE = 1_000
+"""Tuples that the emitter makes for one emit_all."""
+
 
 @lru_cache(maxsize=256)
 def words(first: int, count: int) -> list[str]:
@@ -71,8 +74,9 @@ class SyntheticCoordinator(IPartitionedCoordinator):
 class SyntheticEmitter(IPartitionedEmitter):
     """Emits the same words in every batch; the metadata counts the batches."""
 
-    def __init__(self, partition_tuples: int) -> None:
+    def __init__(self, partition_tuples: int, one_by_one: bool) -> None:
         self.partition_tuples = partition_tuples
+        self.one_by_one = one_by_one
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
@@ -84,23 +88,29 @@ class SyntheticEmitter(IPartitionedEmitter):
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
     ) -> None:
-        emit = collector.emit
-        for word in words(partition * self.partition_tuples, self.partition_tuples):
-            emit([attempt, word])
+        share = words(partition * self.partition_tuples, self.partition_tuples)
+        if self.one_by_one:
+            emit = collector.emit
+            for word in share:
+                emit([attempt, word])
+        else:
+            for first in range(0, len(share), ROWS_AT_ONCE):
+                collector.emit_all([[attempt, word] for word in share[first : first + ROWS_AT_ONCE]])
 
 
 class SyntheticSpout(IPartitionedTransactionalSpout):
-    """Emits on the executors."""
+    """Emits on the executors: many tuples a call, or one."""
 
-    def __init__(self, partitions: int, partition_tuples: int) -> None:
+    def __init__(self, partitions: int, partition_tuples: int, *, one_by_one: bool = False) -> None:
         self._partitions = partitions
+        self._one_by_one = one_by_one
         self.partition_tuples = partition_tuples
 
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> SyntheticCoordinator:
         return SyntheticCoordinator(self._partitions, GATES.setdefault(context.topology_id, Gate()))
 
     def get_emitter(self, conf: Conf, context: TopologyContext) -> SyntheticEmitter:
-        return SyntheticEmitter(self.partition_tuples)
+        return SyntheticEmitter(self.partition_tuples, self._one_by_one)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("tx", "word"))
