@@ -138,12 +138,16 @@ config.set_max_spout_pending(64)  # as many batches as one wave may hold: the mo
 
 
 def report() -> str:
-    """Return what the database holds.
+    """Return what the database holds; raise `StoreMismatch` where that is no transaction."""
+    return report_of(FlightStore(database(), TOPOLOGY_ID))
+
+
+def report_of(store: FlightStore) -> str:
+    """Return what a database holds.
 
     Raises:
         StoreMismatch: the database holds no transaction.
     """
-    store = FlightStore(database(), TOPOLOGY_ID)
     txid = store.txid_stored()
     if not txid:
         raise StoreMismatch(
