@@ -38,10 +38,11 @@ class Exits(Keep):
 
 
 class Waits(Keep):
-    """Waits in the first attempt of one transaction until it is killed."""
+    """Waits in the first attempt of one transaction, with one of its tasks, until it is killed."""
 
     def finish_batch(self) -> None:
-        if (self.attempt.transaction_id, self.attempt.attempt_id) == (TXID_OF_TROUBLE, 1):
+        here = (self.attempt.transaction_id, self.attempt.attempt_id, self.context.this_task_index)
+        if here == (TXID_OF_TROUBLE, 1, 0):
             FencedStore(self.path).note_begin(self.context, self.attempt)
             time.sleep(RUN_SECS)
         super().finish_batch()
