@@ -94,11 +94,12 @@ class SparkStandalone:
 
     def executors(self, host: str) -> list[psutil.Process]:
         """Return the executor JVMs that run on a host now."""
-        return [
-            child
-            for child in _children(self._processes[host])
-            if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
-        ]
+        found: list[psutil.Process] = []
+        for child in _children(self._processes[host]):
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ends, or has ended and is not waited for yet
+                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline()):
+                    found.append(child)
+        return found
 
     def log(self, name: str) -> str:
         """Return what the master ("master") or the worker of a host has printed so far."""
