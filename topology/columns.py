@@ -121,7 +121,9 @@ def _problem(pa: Any, values: Sequence[Any], error: Exception) -> ColumnCannotTr
             pa.array([value], from_pandas=False)
         except Exception as alone:
             if type(value) is int:
-                return ColumnCannotTravel(f"the int {value!r:.40} has more than 64 bits; {_REMEDY}")
+                return ColumnCannotTravel(
+                    f"the int {value!r:.40} has more than 64 bits; emit it as text, or let a row bolt take it"
+                )
             kind = type(value).__name__
             return ColumnCannotTravel(f"the {kind} {reprlib.repr(value)} has no place in a column: {alone}; {_REMEDY}")
     return ColumnCannotTravel(f"the values do not go into one column: {error}; {_REMEDY}")

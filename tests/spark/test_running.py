@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stormline import LocalCluster
+from tests.columnar_contract import ColumnarContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
 
@@ -17,7 +18,7 @@ def cluster() -> Iterator[LocalCluster]:
         yield made
 
 
-class TestOnSpark(RunningContract, PlacementContract):
+class TestOnSpark(RunningContract, PlacementContract, ColumnarContract):
     """Every stage in Spark's Python workers, in one cluster for all tests."""
 
     other_processes = True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stormline.runtime.in_process_cluster import InProcessCluster
+from tests.columnar_contract import ColumnarContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
 
@@ -17,13 +18,13 @@ def cluster() -> Iterator[InProcessCluster]:
         yield made
 
 
-class TestInProcess(RunningContract, PlacementContract):
+class TestInProcess(RunningContract, PlacementContract, ColumnarContract):
     """Every stage, and every commit, in this process."""
 
     other_processes = False
 
 
-class TestInProcessAtCommit(RunningContract, PlacementContract):
+class TestInProcessAtCommit(RunningContract, PlacementContract, ColumnarContract):
     """Committers get all their tuples at the commit."""
 
     other_processes = False
