@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 GLOBAL_COUNT, WORDS, SMALL_BATCHES = "global_count", "words", "small_batches"
 WORKS = (GLOBAL_COUNT, WORDS, SMALL_BATCHES)
@@ -24,6 +24,7 @@ DISTINCT = 1000
 STRIDE = 7919
 WORD_OF = tuple(f"word{i * STRIDE % DISTINCT}" for i in range(DISTINCT))
 """Word i of the data is `WORD_OF[i % DISTINCT]`."""
+GLOBAL = "global"
 
 
 class WrongCount(Exception):
@@ -149,20 +150,21 @@ def choices(defaults: Mapping[str, tuple[int, int]], index: int) -> str:
     return ", ".join(f"{pair[index]:,} {work}" for work, pair in defaults.items())
 
 
-def word_counts(tuples: int) -> dict[str, int]:
-    """Return how often each word is among words 0 to `tuples` - 1."""
+def word_counts(first: int, tuples: int) -> Counter[str]:
+    """Return how often each word is among words `first` to `first + tuples - 1`."""
     rounds, rest = divmod(tuples, DISTINCT)
-    counts = {word: rounds + (i < rest) for i, word in enumerate(WORD_OF)}
-    return {word: count for word, count in counts.items() if count}
+    counts = Counter(dict.fromkeys(WORD_OF, rounds) if rounds else {})
+    counts.update(WORD_OF[i % DISTINCT] for i in range(first, first + rest))
+    return counts
 
 
-def checked(work: str, tuples: int, stored: Mapping[str, int]) -> dict[str, int]:
-    """Return the checksum of the stored counts of words 0 to `tuples` - 1: one count in all, or one a word.
+def checked(work: str, expected_words: Mapping[str, int], stored: Mapping[str, int]) -> dict[str, int]:
+    """Return the checksum of the stored counts: one count a word, or one in all named `GLOBAL`.
 
     Raises:
         WrongCount: a count is missing, too many or wrong.
     """
-    expected: dict[str, Any] = word_counts(tuples) if work == WORDS else {"global": tuples}
+    expected = expected_words if work == WORDS else {GLOBAL: sum(expected_words.values())}
     for key in sorted(expected.keys() | stored.keys()):
         if expected.get(key, 0) != stored.get(key, 0):
             raise WrongCount(f"{work}: the count of {key!r} is {stored.get(key, 0):,}, not {expected.get(key, 0):,}")

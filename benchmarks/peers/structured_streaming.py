@@ -38,6 +38,7 @@ from pyspark.version import __version__ as pyspark_version
 
 from benchmarks.peers.protocol import (
     DISTINCT,
+    GLOBAL,
     GLOBAL_COUNT,
     SMALL_BATCHES,
     STRIDE,
@@ -46,6 +47,7 @@ from benchmarks.peers.protocol import (
     Measurement,
     checked,
     jobs,
+    word_counts,
 )
 
 DEFAULTS = {GLOBAL_COUNT: (12, 100_000), WORDS: (12, 100_000), SMALL_BATCHES: (20, 9)}
@@ -93,15 +95,15 @@ def count_frames_words(frames: Iterable[Any]) -> Iterator[Any]:
 
 
 def global_by_row(batch: DataFrame) -> Mapping[str, int]:
-    return {"global": batch.rdd.mapPartitions(count_rows).sum()}
+    return {GLOBAL: batch.rdd.mapPartitions(count_rows).sum()}
 
 
 def global_by_pandas(batch: DataFrame) -> Mapping[str, int]:
-    return {"global": sum(row.n for row in batch.mapInPandas(count_frames, "n long").collect())}
+    return {GLOBAL: sum(row.n for row in batch.mapInPandas(count_frames, "n long").collect())}
 
 
 def global_by_sql(batch: DataFrame) -> Mapping[str, int]:
-    return {"global": batch.count()}
+    return {GLOBAL: batch.count()}
 
 
 def words_by_row(batch: DataFrame) -> Mapping[str, int]:
@@ -208,7 +210,7 @@ def measure(spark: SparkSession, job: Job, directory: Path) -> Measurement:
                 raise TimeoutError(f"{job.work}: no end after {run.batches} batches")
     finally:
         query.stop()
-    result = checked(job.work, run.batches * job.batch_tuples, store.counts())
+    result = checked(job.work, word_counts(0, run.batches * job.batch_tuples), store.counts())
     store.close()
     notes = f"form {job.form}, foreachBatch, rate-micro-batch, {partitions} partitions, local[2]"
     return Measurement(

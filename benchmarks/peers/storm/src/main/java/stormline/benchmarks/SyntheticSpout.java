@@ -11,8 +11,8 @@ import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Values;
 
 /**
- * Makes words up until the run is measured. Partition p of P holds words p, p + P, p + 2P, ...; a batch takes the next
- * {@code take} of every partition. A partition's metadata is where its batch ends, so a replay emits the same tuples.
+ * Makes words up until the run is measured. A batch is the next words of the data, {@code take} from each partition in
+ * turn. A partition's metadata counts its tuples to the end of the batch, so a replay emits the same tuples.
  */
 public class SyntheticSpout extends BasePartitionedTransactionalSpout<Long> {
     private final String run;
@@ -71,8 +71,9 @@ public class SyntheticSpout extends BasePartitionedTransactionalSpout<Long> {
         @Override
         public void emitPartitionBatch(
                 TransactionAttempt attempt, BatchOutputCollector collector, int partition, Long end) {
-            for (long i = end - take; i < end; i++) {
-                collector.emit(new Values(attempt, Data.word(i * partitions + partition)));
+            long first = (end - take) * partitions + (long) partition * take;
+            for (int i = 0; i < take; i++) {
+                collector.emit(new Values(attempt, Data.word(first + i)));
             }
         }
 
