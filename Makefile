@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
-# Handed to pytest by `make test`, for example ARGS="tests/unit -x".
+EXTRAS ?= examples,test,parquet,arrow
+# Handed to pytest by `make test`, for example ARGS="tests/unit -x", and to the benchmarks by `make bench`.
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -50,7 +51,7 @@ $(READY): setup.cfg pyproject.toml
 	@echo "Making the environment in $(VENV): a few minutes the first time, Spark is large."
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=23.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[examples,test,parquet,arrow]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@rm -f $(INCOMPLETE) && touch $@
 
 .PHONY: clean
@@ -64,6 +65,6 @@ docs: env ## Write the pages of docs/ that come from the code
 	$(BIN)/python -m docs.generate
 
 .PHONY: bench
-bench: env ## Measure transactions a second by wave size, and tuples a second of the main job
-	$(BIN)/python -m benchmarks.waves
-	$(BIN)/python -m benchmarks.flights
+bench: ## Make an environment in .venv-bench and measure all, other engines too: 15 minutes (ARGS="--only P1")
+	@$(MAKE) --no-print-directory env VENV=.venv-bench EXTRAS=bench
+	.venv-bench/bin/python -m benchmarks $(ARGS)

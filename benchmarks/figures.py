@@ -32,7 +32,7 @@ class Goal:
     @property
     def text(self) -> str:
         """The goal as the tables show it."""
-        return f"{'≤' if self.at_most else '≥'} {plain(self.bound)}"
+        return f"{'≤' if self.at_most else '≥'} {self.bound:g}"
 
 
 @dataclass(frozen=True, slots=True)

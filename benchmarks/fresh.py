@@ -37,28 +37,34 @@ def secs_until(line: str, command: Sequence[str], timeout_secs: float = 120.0) -
         timed_out.set()
         end_tree(process.pid)
 
-    said: list[str] = []
-    assert process.stdout is not None
-    assert process.stderr is not None
-    reader = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
-    reader.start()
     timer = threading.Timer(timeout_secs, stop)
     timer.start()
-    secs = None
     try:
-        for printed in process.stdout:
-            if secs is None and printed.rstrip("\n") == line:
-                secs = time.perf_counter() - begun
-        exit_code = process.wait()
+        with process:
+            secs, said = _listen(process, line, begun)
     finally:
         timer.cancel()
-        end_tree(process.pid)
-    reader.join(5)
+        timer.join()
     if timed_out.is_set():
-        raise TimeoutError(f"{command} did not end within {timeout_secs:g} s")
-    if secs is None or exit_code != 0:
-        raise RuntimeError(f"exit code {exit_code} of {command}: {''.join(said)[-2000:]}")
+        raise TimeoutError(f"{' '.join(command)} did not end within {timeout_secs:g} s")
+    if secs is None or process.returncode != 0:
+        raise RuntimeError(f"exit code {process.returncode} of {' '.join(command)}: {said[-2000:]}")
     return secs
+
+
+def _listen(process: subprocess.Popen[str], line: str, begun: float) -> tuple[float | None, str]:
+    """Read all that a process says; return the seconds until it said `line`, and its standard error."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors, said = process.stderr, list[str]()
+    reader = threading.Thread(target=lambda: said.extend(errors), daemon=True)
+    reader.start()
+    secs = None
+    for printed in process.stdout:
+        if secs is None and printed.rstrip("\n") == line:
+            secs = time.perf_counter() - begun
+    reader.join()
+    return secs, "".join(said)
 
 
 def end_tree(pid: int) -> None:

@@ -24,7 +24,9 @@ def to_json(data: Any) -> str:
 
 @dataclass(slots=True)
 class Results:
-    """All of one run. `load`: the machine's load averages (1, 5, 15 minutes) before and after."""
+    """All of one run. `load`: the machine's load averages (1, 5, 15 minutes) before and after. `row_secs`: how long
+    the rows took, by their names.
+    """
 
     date: str
     machine: Mapping[str, Any]
@@ -36,6 +38,7 @@ class Results:
     load: dict[str, Sequence[float]] = field(default_factory=dict)
     caveats: Sequence[str] = ()
     peers: list[Mapping[str, Any]] = field(default_factory=list)
+    row_secs: dict[str, float] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
         """Return this as plain values."""
@@ -43,6 +46,7 @@ class Results:
             "format": FORMAT,
             "date": self.date,
             "secs": round(self.secs, 1),
+            "row_secs": dict(self.row_secs),
             "repeats": self.repeats,
             "quick": self.quick,
             "machine": dict(self.machine),
@@ -73,6 +77,7 @@ class Results:
             load=dict(data["load"]),
             caveats=data["caveats"],
             peers=list(data["peers"]),
+            row_secs=dict(data["row_secs"]),
         )
 
     def write(self, directory: Path) -> Path:

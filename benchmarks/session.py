@@ -81,6 +81,7 @@ class Session:
         total = self._bench.repeats * len(figures)
         rows = " ".join(dict.fromkeys(figure.goal.row for figure in figures))
         self._progress.reset(self._task, rows=rows, total=total, visible=True, description="")
+        begun = time.monotonic()
         try:
             run(self._bench)
         except Exception as error:
@@ -90,6 +91,7 @@ class Session:
             self._recorder.ended(run.rows)
         for figure in figures:
             self._print(figure)
+        self._results.row_secs[rows] = round(time.monotonic() - begun, 1)
         self._write()
 
     def _wants(self, figure: Figure) -> bool:

@@ -1,6 +1,6 @@
 """P9: what a transaction costs at txid 20,000 against txid 200, and whether memory stays flat.
 
-One topology is driven to txid 20,000 and kept running. From there on its next 1,000 transactions take turns with
+One topology is driven to txid 20,000 and kept running. From there on its next 2,000 transactions take turns with
 those after the 200th of a fresh topology, so that noise of the machine favours neither. What the process as a whole
 may have lost on the way (Spark's books, the JVM's heap) is in the note: the old topology's own first window.
 """
@@ -14,7 +14,7 @@ from benchmarks.settings import PENDING_SMALL
 from benchmarks.topologies.global_count import small_batches, stored
 
 EARLY, LATE = 200, 20_000
-WINDOW = 1_000
+WINDOW = 2_000
 
 
 def run(bench: Bench) -> None:
@@ -25,11 +25,11 @@ def run(bench: Bench) -> None:
         stream.run(2 * window)
     with bench.lab.submit(small_batches, PENDING_SMALL) as old:
         old.run(EARLY)
-        own_first_ms = 1_000 * old.run(window) / window
+        own_first_ms = _window_ms(old, window)
         looks = [(old.gate.begun, Memory.now())]
         while old.gate.begun < late:
             bench.say(f"txid {old.gate.begun:,} of {late:,}")
-            old.run(min(window, late - old.gate.begun))
+            old.run(min(window // 2, late - old.gate.begun))
             looks.append((old.gate.begun, Memory.now()))
         for number in range(bench.repeats):
             with bench.lab.submit(small_batches, PENDING_SMALL) as fresh:
