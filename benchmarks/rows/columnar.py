@@ -9,8 +9,8 @@ from benchmarks.settings import BATCH_TUPLES, PENDING
 from benchmarks.topologies import global_count, words
 
 COLUMNAR_BATCH_TUPLES = 1_000_000
-COLUMNAR_PENDING = 16
-COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 96, 48, 64
+COLUMNAR_PENDING = 64
+COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 192, 96, 128
 
 
 def run(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from benchmarks.topologies.global_count import global_count, small_batches
 from benchmarks.topologies.words import words
 
 COUNT, WORDS, SMALL = "global_count", "words", "small_batches"
-BATCHES: Mapping[str, int] = {COUNT: 64, WORDS: 48, SMALL: 6 * PENDING_SMALL}
+BATCHES: Mapping[str, int] = {COUNT: 128, WORDS: 128, SMALL: 6 * PENDING_SMALL}
 
 FIGURES: Mapping[str, tuple[str, str]] = {
     "P4a": ("structured_streaming", COUNT),

@@ -7,7 +7,7 @@ from benchmarks.bench import Bench, alternately
 from benchmarks.settings import BATCH_TUPLES, PENDING
 from benchmarks.topologies.words import stored, words
 
-BATCHES = 64
+BATCHES = 128
 
 
 def run(bench: Bench) -> None:

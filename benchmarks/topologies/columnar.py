@@ -35,7 +35,7 @@ class ColumnarSpout(SyntheticSpout):
     """The synthetic spout, columnar."""
 
     def get_emitter(self, conf: Conf, context: TopologyContext) -> ColumnarEmitter:
-        return ColumnarEmitter(self.partition_tuples)
+        return ColumnarEmitter(self.partition_tuples, one_by_one=False)
 
 
 class CountRows(ArrowBatchBolt):
@@ -56,6 +56,8 @@ class CountRows(ArrowBatchBolt):
 
 class CountColumns(ArrowBatchBolt, ICommitter):
     """Counts the words of a batch, and stores the counts when it commits, as the row bolt does."""
+
+    counts: dict[str, int]
 
     prepare = CountWords.prepare
     finish_batch = CountWords.finish_batch

@@ -16,8 +16,6 @@ from benchmarks.results import Results, to_json
 from benchmarks.table import markdown_page, markdown_table, terminal_table
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
 GOAL = {goal.key: goal for goal in GOALS}
 
 
