@@ -15,6 +15,7 @@ from stormline.runtime.engine import EngineFailure, InProcessEngine
 from stormline.runtime.errors import EngineStopped, TopologyFailed
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.packed import Packed
 from stormline.runtime.remote_commit import (
     CommitRequest,
     PackedDelivery,
@@ -47,7 +48,7 @@ def environment(path: Path, tasks: int = 2) -> TaskEnvironment:
 
 
 def request(tasks: int = 5) -> CommitRequest:
-    delivery = PackedDelivery(0, 1, 2, 3, b"packed")
+    delivery = PackedDelivery(0, 1, 2, Packed(3, b"packed"))
     return CommitRequest(
         ATTEMPT, ("a", "b"), tuple(RemoteTask(task, DeferredTask(state=b"state"), [delivery]) for task in range(tasks))
     )
@@ -119,7 +120,7 @@ def test_tuples_that_are_not_all_there_are_noticed(tmp_path: Path) -> None:
     edge = env.plan.edges[0]
     (packed,) = pack_deliveries([(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])], env)
     assert unpack_deliveries([packed], ATTEMPT, env) == [(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])]
-    short = PackedDelivery(packed.edge, 1, 2, 3, packed.packed)
+    short = PackedDelivery(packed.edge, 1, 2, Packed(3, packed.packed.data))
     with pytest.raises(CorruptData, match=r"3 tuples for task 2 are 2"):
         unpack_deliveries([short], ATTEMPT, env)
 
