@@ -27,7 +27,7 @@ class BatchCheck:
             MissingExtra: pyarrow is not installed.
             NotARecordBatch, WrongColumns, ColumnCannotTravel: what they say.
         """
-        pa = pyarrow_for(f"{self._who}, which emits a record batch,")
+        pa = pyarrow_for(f"{self._who} emits a record batch: this")
         if isinstance(given, pa.Table):
             batches: list[Any] = given.to_batches()
         elif isinstance(given, pa.RecordBatch):

@@ -58,8 +58,10 @@ def canonical(value: Any) -> Any:
         return sorted((canonical(item) for item in value), key=repr)
     if kind is bytearray:
         return bytes(value)
-    if kind is dt.datetime and value.utcoffset() is not None:
-        return _in_utc(value)
+    if kind is dt.datetime:
+        return _in_utc(value) if value.utcoffset() is not None else value.replace(fold=0)
+    if kind is dt.time:
+        return value.replace(fold=0) if value.tzinfo is None else value
     if isinstance(value, int):  # an IntEnum
         return int(value)
     if isinstance(value, str):

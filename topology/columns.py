@@ -109,6 +109,10 @@ def _check_dicts(dicts: list[dict[Any, Any]]) -> None:
 
 
 def _check_zones(values: list[Any], kind: type) -> None:
+    if any(value.fold and value.tzinfo is None for value in values):
+        raise ColumnCannotTravel(
+            f"a {kind.__name__} with fold=1 and without a zone would lose it in a column; {_REMEDY}"
+        )
     zoned = {value.tzinfo is not None for value in values}
     if len(zoned) > 1 or (kind is dt.time and True in zoned):
         what = "a time with a zone" if kind is dt.time else "datetimes with and without a zone"

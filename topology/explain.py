@@ -57,7 +57,7 @@ def kind_of(planned: PlannedComponent) -> str:
     """Return what a component is, in words."""
     component = planned.component
     commits = component.committer or isinstance(component.obj, ICommitterTransactionalSpout)
-    return f"{component.kind.value}, committer" if commits else component.kind.value
+    return component.kind.value + (", columnar" if component.columnar else "") + (", committer" if commits else "")
 
 
 def tasks_of(planned: PlannedComponent) -> str:

@@ -127,6 +127,8 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [0.0, -0.0, 0],
         [b"x", bytearray(b"x")],
         [dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
+        [dt.datetime(2020, 1, 1, 2), dt.datetime(2020, 1, 1, 2, fold=1)],
+        [dt.time(2), dt.time(2, fold=1)],
         [1, Level.LOW],
         ["a", Letter.A],
         [(1, "x"), Pair(1, "x")],
