@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from examples.words import Bucketize
-from stormline import Config, Fields, StormlineError, TransactionalTopologyBuilder
+from stormline import (
+    ArrowTransactionalBolt,
+    Config,
+    Fields,
+    ICommitter,
+    StormlineError,
+    TransactionalTopologyBuilder,
+)
 from stormline.runtime.errors import TooManyAttempts, TopologyFailed
 from tests.kit import (
     LEDGERS,
@@ -297,6 +305,17 @@ class PlacementContract:
         straight = {name for _, name, note in store.notes() if note.startswith("straight")}
         assert straight == {"to 2"}
 
+    def test_record_batches_pass_between_commits_on_the_executors(
+        self, cluster: Any, topology_id: str, store: FencedStore
+    ) -> None:
+        def declare(b: TransactionalTopologyBuilder) -> None:
+            b.set_bolt("columns", SendsColumns(), 2).fields_grouping("spout", ["value"])
+            b.set_bolt("store", Keep(store.path), 2).fields_grouping("columns", ["value"])
+
+        self.drain_placed(cluster, line(topology_id, numbers(20), 5, declare))
+        assert sorted(store.values()) == [10 * n for n in range(20)]
+        store.check_tokens()
+
     def test_a_class_that_is_not_registered_cannot_cross_and_is_named(
         self, cluster: Any, topology_id: str, store: FencedStore
     ) -> None:
@@ -362,6 +381,24 @@ class Sends(Keep):
         self.collector.emit([self.attempt, Pair(1, (2,))])
         self.collector.emit_direct(last, [self.attempt, 3], "straight")
         self.collector.emit([self.attempt, 7], "spread")
+
+
+class SendsColumns(ArrowTransactionalBolt, ICommitter):
+    """Takes record batches, keeps them for the commit, and emits one there."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.collector = collector
+        self.values: list[int] = []
+
+    def execute_batch(self, batch: Any) -> None:
+        self.values += batch.column("value").to_pylist()
+
+    def finish_batch(self) -> None:
+        if self.values:
+            self.collector.emit_batch(pyarrow.RecordBatch.from_pydict({"value": [10 * n for n in self.values]}))
 
 
 class Takes(Keep):
