@@ -137,7 +137,10 @@ class Session:
         self._write()
         self._progress.stop()
         measured = sum(bool(figure.pairs) for figure in self._results.figures)
-        self._console.print(f"stopped; what {measured} figures had measured is kept in {self._output}", style="yellow")
+        self._console.print(
+            f"stopped by {signal.Signals(number).name}; what {measured} figures had measured is kept in {self._output}",
+            style="yellow",
+        )
         self._lab.remove_files()
         os._exit(128 + number)
 
