@@ -26,6 +26,9 @@ class Packed:
     data: bytes
     kind: int = ROWS
 
+    def __reduce__(self) -> tuple[type[Packed], tuple[int, bytes, int]]:
+        return Packed, (self.rows, self.data, self.kind)
+
     @classmethod
     def of(cls, tuples: Tuples, source: TupleSource, registry: Registry) -> Packed:
         """Pack tuples; an `UnregisteredClass` names component, stream and field."""
