@@ -73,7 +73,7 @@ def canonical(value: Any) -> Any:
 
 def _in_utc(value: dt.datetime) -> dt.datetime:
     try:
-        return value.astimezone(dt.timezone.utc)
+        return value.astimezone(dt.timezone.utc).replace(fold=0)
     except OverflowError:  # at the very ends of time
         return value
 

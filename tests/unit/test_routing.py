@@ -128,6 +128,10 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [b"x", bytearray(b"x")],
         [dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
         [dt.datetime(2020, 1, 1, 2), dt.datetime(2020, 1, 1, 2, fold=1)],
+        [
+            dt.datetime(2020, 1, 1, 2, tzinfo=dt.timezone.utc),
+            dt.datetime(2020, 1, 1, 2, fold=1, tzinfo=dt.timezone.utc),
+        ],
         [dt.time(2), dt.time(2, fold=1)],
         [1, Level.LOW],
         ["a", Letter.A],
