@@ -43,6 +43,17 @@ class Packed:
             return Columns(attempt, unpack_batch(self.data))
         return _unpack_rows(self.data, attempt, registry)
 
+    def unpack_whole(self, attempt: TransactionAttempt, registry: Registry) -> Tuples:
+        """Return the tuples, as many as were packed (law 5).
+
+        Raises:
+            CorruptData: they are not all there.
+        """
+        tuples = self.unpack(attempt, registry)
+        if len(tuples) != self.rows:
+            raise CorruptData(f"{self.rows} tuples were packed, and {len(tuples)} came out")
+        return tuples
+
 
 def _pack_rows(rows: list[Row], source: TupleSource, registry: Registry) -> bytes:
     """Return rows as bytes, column by column: [number of rows, a list of values for each field after the first]."""
