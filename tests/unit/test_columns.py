@@ -217,8 +217,8 @@ def test_what_no_value_of_python_holds_names_the_column(array: Any) -> None:
     "kind",
     [pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.string(), pa.large_binary(), pa.binary(3),
      pa.date64(), pa.time32("s"), pa.timestamp("ns", "UTC"), pa.duration("s"), pa.decimal256(50, 2),
-     pa.list_(pa.int8()), pa.large_list(pa.string()), pa.list_(pa.int8(), 2), pa.struct({"a": pa.int8()}), pa.map_(pa.string(), pa.int8()),
-     pa.dictionary(pa.int8(), pa.string())],
+     pa.list_(pa.int8()), pa.large_list(pa.string()), pa.list_(pa.int8(), 2), pa.struct({"a": pa.int8()}),
+     pa.map_(pa.string(), pa.int8()), pa.dictionary(pa.int8(), pa.string())],
 )  # fmt: skip
 def test_types_with_values_that_tuples_hold_too_travel(kind: Any) -> None:
     assert type_problem(kind) is None
