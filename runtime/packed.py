@@ -84,13 +84,27 @@ def _unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry)
 
 
 def pack_batch(batch: Any) -> bytes:
-    """Return a record batch as an Arrow stream."""
+    """Return a record batch as an Arrow stream; of dictionaries no more than its rows need."""
     pa = pyarrow_for("a record batch on its way")
+    if any(map(pa.types.is_dictionary, batch.schema.types)):
+        columns = [_trimmed(pa, column) for column in batch.columns]
+        batch = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
+
+
+def _trimmed(pa: Any, column: Any) -> Any:
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or kind.ordered or len(column.dictionary) <= len(column):
+        return column
+    try:
+        again = column.dictionary_decode().dictionary_encode()
+    except pa.ArrowNotImplementedError:  # of lists and the like
+        return column
+    return pa.DictionaryArray.from_arrays(again.indices.cast(kind.index_type), again.dictionary)
 
 
 def unpack_batch(packed: bytes) -> Any:
