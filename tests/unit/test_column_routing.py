@@ -22,7 +22,7 @@ from stormline import (
 from stormline.runtime.columns import Columns, columns_of
 from stormline.runtime.routing import Split, direct, stable_hashes
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
+from stormline.topology.errors import ColumnCannotTravel, DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import Grouping, GroupingKind
 from stormline.topology.plan import Plan
 from stormline.topology.serialization import PLAIN
@@ -159,3 +159,11 @@ def test_a_wrong_choice_and_a_direct_stream_are_refused() -> None:
         list(splitter(EXACT["custom"])(columns))
     with pytest.raises(DirectStreamMismatch, match="needs emit_direct"):
         direct(columns)
+
+
+@pytest.mark.parametrize("how", ["one field", "two fields", "partial key", "custom"])
+def test_a_key_that_no_tuple_can_hold_names_its_column(how: str) -> None:
+    batch = pa.record_batch({"word": pa.array([1], pa.timestamp("ns")), "n": [1]})
+    message = r"column 'word' of a record batch: type timestamp\[ns\] holds what no value of Python can"
+    with pytest.raises(ColumnCannotTravel, match=message):
+        list(splitter(EXACT[how])(Columns(ATTEMPT, batch)))

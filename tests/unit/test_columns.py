@@ -235,6 +235,12 @@ def test_other_types_do_not(kind: Any) -> None:
     assert "does not travel" in str(type_problem(kind))
 
 
+def test_a_column_that_outgrows_one_array_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pa, "array", lambda values, from_pandas: pa.chunked_array([["a"], ["b"]]))
+    with pytest.raises(ColumnCannotTravel, match=r"the column holds more than 2 GiB; emit smaller batches"):
+        array_of(["a", "b"])
+
+
 # ---------------------------------------------------------------------------------------- rows and columns
 
 
