@@ -59,6 +59,8 @@ def values_of(array: Any) -> list[Any]:
         ColumnCannotTravel: it holds what Python's own types cannot, as nanoseconds, or a year beyond 9999.
     """
     pa = pyarrow_for("a column")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()  # as it is, it gives its values twenty times as slowly
     coarser = in_microseconds(array.type)
     try:
         values: list[Any] = (array if coarser is None else array.cast(coarser)).to_pylist()
