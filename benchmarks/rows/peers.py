@@ -6,6 +6,7 @@ A peer that fails costs its own figures only.
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -82,12 +83,17 @@ def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any)
         return {work: _our_rate(bench, work, streams[work]) for work in works}
 
     def theirs() -> None:
-        for key, (peer, work) in wanted.items():
-            bench.say(f"round {number + 1} of {bench.repeats}: {peer}, {work}")
+        for peer in dict.fromkeys(peer for peer, _ in wanted.values()):
+            keys = {work: key for key, (its_peer, work) in wanted.items() if its_peer == peer}
+            bench.say(f"round {number + 1} of {bench.repeats}: {peer}, {', '.join(keys)}")
+            begun = time.monotonic()
             try:
-                taken[key] = peers.measure(peer, work)
+                for measurement in peers.measure_all(peer, list(keys)):
+                    taken[keys[measurement.work]] = measurement
             except Exception as error:
-                _give_up(bench, peer, work, error)
+                for work in keys.keys() - {taken[key].work for key in keys.values() if key in taken}:
+                    _give_up(bench, peer, work, error)
+            bench.say(f"round {number + 1} of {bench.repeats}: {peer} took {time.monotonic() - begun:.0f} s")
 
     rates, _ = alternately(number, ours, theirs)
     assert rates is not None
