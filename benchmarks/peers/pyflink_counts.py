@@ -59,8 +59,8 @@ from benchmarks.peers.protocol import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULTS = {GLOBAL_COUNT: (20, 100_000), WORDS: (4, 100_000)}
-WARM_UP_BATCHES = {GLOBAL_COUNT: 10, WORDS: 2}
+DEFAULTS = {GLOBAL_COUNT: (10, 100_000), WORDS: (3, 100_000)}
+WARM_UP_BATCHES = {GLOBAL_COUNT: 5, WORDS: 1}
 FORMS = ("thread", "process")
 PARALLELISM = 2
 SETTINGS: dict[str, dict[str, str]] = {GLOBAL_COUNT: {}, WORDS: {}}
