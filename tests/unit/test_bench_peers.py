@@ -69,11 +69,12 @@ class TestCounts:
             checked(WORDS, word_counts(0, 1_500), stored)
 
 
-class TestCommandLine:
-    DEFAULTS = {"global_count": (3, 100), "words": (5, 10)}
+DEFAULTS = {"global_count": (3, 100), "words": (5, 10)}
 
+
+class TestCommandLine:
     def test_each_work_has_its_own_defaults(self) -> None:
-        read = jobs(None, self.DEFAULTS, forms=("row", "batch"), argv=[])
+        read = jobs(None, DEFAULTS, forms=("row", "batch"), argv=[])
         assert [(job.work, job.batches, job.batch_tuples, job.form) for job in read] == [
             ("global_count", 3, 100, "row"),
             ("words", 5, 10, "row"),
@@ -82,7 +83,7 @@ class TestCommandLine:
     @pytest.mark.parametrize("argv", [["--work", "sums"], ["--batches", "0"], ["--form", "sql"]])
     def test_what_a_peer_cannot_do_ends_it(self, argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
-            jobs(None, self.DEFAULTS, argv=argv)
+            jobs(None, DEFAULTS, argv=argv)
         assert argv[1] in capsys.readouterr().err
 
 
@@ -92,13 +93,10 @@ class TestRunning:
 
     def test_a_bad_status_is_an_error_with_what_was_said_and_what_was_measured_is_kept(self) -> None:
         command = say(LINE, then="raise SystemExit('WrongCount: one is lost')")
-        kept = []
+        measurements = measured(command, "fake", ["words", "global_count"], 30)
+        assert next(measurements).work == "words"
         with pytest.raises(PeerFailed, match="fake ended with status 1: WrongCount: one is lost"):
-            kept.extend(measured(command, "fake", ["words", "global_count"], 30))
-        with pytest.raises(PeerFailed):
-            for measurement in measured(command, "fake", ["words", "global_count"], 30):
-                kept.append(measurement)
-        assert kept[-1].work == "words"
+            next(measurements)
 
     @pytest.mark.parametrize(
         ("lines", "works", "message"),
@@ -116,12 +114,12 @@ class TestRunning:
             list(measured(say(*lines), "fake", works, 30))
 
     def test_a_peer_that_hangs_is_ended_with_all_that_it_started(self, tmp_path: Path) -> None:
-        child = (
-            f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', {'import time; time.sleep(60)'!r}])"
+        start = (
+            "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
         )
-        leave = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(c.pid)); c.wait()"
-        with pytest.raises(PeerFailed, match=r"fake did not end within 1 s"):
-            list(measured([sys.executable, "-c", f"{child}; {leave}"], "fake", ["words"], 1))
+        leave = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid)); child.wait()"
+        with pytest.raises(PeerFailed, match="fake did not end within 2 s"):
+            list(measured([sys.executable, "-c", f"{start}; {leave}"], "fake", ["words"], 2))
         assert ended(int((tmp_path / "pid").read_text()))
 
     def test_ctrl_c_ends_the_peer_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
