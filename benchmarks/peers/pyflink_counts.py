@@ -63,7 +63,6 @@ DEFAULTS = {GLOBAL_COUNT: (10, 100_000), WORDS: (3, 100_000)}
 WARM_UP_BATCHES = {GLOBAL_COUNT: 5, WORDS: 1}
 FORMS = ("thread", "process")
 PARALLELISM = 2
-SETTINGS: dict[str, dict[str, str]] = {GLOBAL_COUNT: {}, WORDS: {}}
 END_OF_TIME = (1 << 63) - 1
 """Flink's watermark when all input has been worked on."""
 
@@ -211,7 +210,6 @@ def settings(job: Job, directory: str) -> Configuration:
         "rest.port": "0",
         # By default a failed job is started again for ever.
         "restart-strategy.type": "none",
-        **SETTINGS[job.work],
     }.items():
         configuration.set_string(name, value)
     return configuration
