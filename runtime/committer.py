@@ -94,6 +94,7 @@ class Committer:
         self._ended: list[CommitEnded] = []
         self._signalled = 0.0
         self._proved = 0.0
+        self._stopping = False
         self._closed = False
         self._thread = self._new_thread()
 
@@ -113,9 +114,11 @@ class Committer:
             return bool(self._now is not None or self._todo or self._ended)
 
     def add(self, result: AttemptResult) -> None:
-        """Commit a processed attempt when its turn comes."""
+        """Commit a processed attempt when its turn comes, unless it is time to stop."""
         txid = result.attempt.transaction_id
         with self._lock:
+            if self._stopping:
+                return
             assert not self._todo or txid == self._todo[-1].attempt.transaction_id + 1, (txid, self._todo)
             self._todo.append(result)
             self._lock.notify_all()
@@ -124,6 +127,12 @@ class Committer:
         """Take back the commits from `txid` on that have not begun."""
         with self._lock:
             self._todo = deque(result for result in self._todo if result.attempt.transaction_id < txid)
+
+    def stop(self) -> None:
+        """Begin no further commit. May be called from any thread."""
+        with self._lock:
+            self._stopping = True
+            self._todo.clear()
 
     def txid_begun(self) -> int:
         """Return the last transaction of which a commit effect may have happened."""

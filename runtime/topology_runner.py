@@ -128,6 +128,7 @@ class TopologyRunner:
 
     def stop(self) -> None:
         """Ask the topology to stop after the commit that runs now."""
+        self._committer.stop()
         self._stop_asked.set()
         self._wake()
 
@@ -171,10 +172,8 @@ class TopologyRunner:
             self._take_commits()
             self._begin_wave()
             self._check_deadlines()
-            if self._stop_asked.is_set():
-                self._committer.revoke()
-                if not self._committer.busy:
-                    raise _Stop
+            if self._stop_asked.is_set() and not self._committer.busy:
+                raise _Stop
             self._handle(self._next_message())
             while not self._inbox.empty():
                 self._handle(self._inbox.get())

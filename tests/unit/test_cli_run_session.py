@@ -89,6 +89,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> MemoryStateServer:
     return server
 
 
+def stops(session: RunSession) -> bool:
+    handle = session._handle
+    return handle is not None and handle._runner._stop_asked.is_set()
+
+
 def in_the_background(action: Callable[[], None]) -> None:
     threading.Thread(target=action, daemon=True).start()
 
@@ -116,7 +121,7 @@ def test_a_run_that_is_not_done_in_time_stops_after_the_commit_that_runs() -> No
     run = Run(Waiting, timeout_secs=0.2)
 
     def let_go() -> None:
-        eventually(run.session._stopping.is_set)
+        eventually(lambda: stops(run.session))
         EVENTS[f"{run.name} may go on"].set()
 
     in_the_background(let_go)
@@ -134,7 +139,7 @@ def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_o
     def signal() -> None:
         assert EVENTS[f"{run.name} commits"].wait(20)
         run.signals.received = SIGTERM
-        eventually(run.session._stopping.is_set)
+        eventually(lambda: stops(run.session))
         EVENTS[f"{run.name} may go on"].set()
 
     in_the_background(signal)
@@ -165,7 +170,7 @@ def test_a_signal_while_the_topology_starts_stops_it_as_soon_as_it_has_started(
     run = Run(keep_running=True)
 
     def cluster(*args: Any, **kwargs: Any) -> InProcessCluster:
-        eventually(run.session._stopping.is_set)
+        eventually(lambda: stops(run.session))
         return InProcessCluster(server)
 
     monkeypatch.setattr(run_session, "spark_is_up", lambda: True)

@@ -150,6 +150,16 @@ def test_commits_from_a_txid_on_are_taken_back_and_earlier_ones_are_not(rig: Rig
     assert [name for what, name in rig.env.trail if what == "phase"] == ["1:1", "2:1"]
 
 
+def test_after_a_stop_no_further_commit_begins(rig: Rig) -> None:
+    rig.store.gate.clear()
+    rig.add(1, 2)
+    rig.committer.stop()
+    rig.add(3)
+    rig.store.gate.set()
+    eventually(lambda: rig.committer.take_ended() is not None and not rig.committer.busy)
+    assert [name for what, name in rig.env.trail if what == "phase"] in ([], ["1:1"])
+
+
 def test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_back(rig: Rig) -> None:
     rig.store.up = False
     rig.add(1)
