@@ -1,0 +1,189 @@
+"""What is right: the laws, checked at every step. The truth about the data is a plain list of offsets by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormline import TransactionAttempt
+from stormline.runtime.envelope import unseal
+from stormline.runtime.state_tree import FOLDER
+from stormline.runtime.wave import Wave
+from stormline.topology.serialization import PLAIN
+from tests.simulation.databases import Request, Row, Token
+from tests.simulation.world import World
+from tests.simulation.zookeeper import Change
+
+NODE = "/storm/simulated"
+TABLES = ("keyed", "total", "ledger")
+
+
+class Violation(Exception):
+    """A law was broken."""
+
+
+class Oracle:
+    """Sees what reaches ZooKeeper and the databases, and what user code is asked to do."""
+
+    def __init__(self, world: World, pending_max: int, spout: str) -> None:
+        self._world = world
+        self._pending_max = pending_max
+        self._plain = spout in ("plain", "committer")
+        self.violation: Violation | None = None
+        self.committed = 0
+        self.positions: dict[int, int] = {}
+        self.takeovers = -1
+        self._owner: dict[str, Any] = {"epoch": 0, "token": "", "writes": 0}
+        self._session = 0
+        self.stored: dict[int, Any] = {}
+        self._frozen: dict[int, Any] = {}
+        self._effects: dict[int, dict[tuple[str, str], tuple[Row, ...]]] = {}
+        self._begun: set[tuple[str, int, Token]] = set()
+        self._attempts: dict[int, int] = {}
+        self.replays = 0
+
+    def broken(self, law: str) -> None:
+        """Take note of the first violation; the simulation stops there."""
+        if self.violation is None and not self._world.closing:
+            self._world.note(f"VIOLATION {law}")
+            self.violation = Violation(law)
+
+    # ------------------------------------------------------------------------------------ ZooKeeper
+
+    def applied(self, session: int, changes: Sequence[Change]) -> None:
+        """See one transaction that ZooKeeper applied."""
+        values = {change.path.removeprefix(f"{NODE}/"): change for change in changes if change.path.startswith(NODE)}
+        if "owner" in values:
+            self._check_owner(session, values["owner"], claim="live" in values)
+        elif any(path.startswith("state/") for path in values):
+            self.broken("law 6: a write that does not check the epoch")
+        for path, change in values.items():
+            if path.startswith("state/batches/"):
+                self._batch_changed(int(path.rpartition("/")[2]), change.after)
+        if "state/committed" in values:
+            self._check_commit(values["state/committed"].after)
+        if len(self.stored) > self._pending_max + 1:
+            self.broken(f"bounded: {len(self.stored)} batches stored, at most {self._pending_max} may be active")
+
+    def _check_owner(self, session: int, change: Change, claim: bool) -> None:
+        if change.after is None:
+            return self.broken("law 6: the owner was deleted")
+        owner = unseal(change.after, PLAIN, change.path)
+        before, self._owner = self._owner, owner
+        if claim:
+            self._world.note(f"zookeeper: epoch {owner['epoch']} claims")
+            self.takeovers += 1
+            self._session = session
+            if owner["epoch"] != before["epoch"] + 1 or owner["token"] == before["token"]:
+                self.broken(f"law 6: epoch {owner['epoch']} follows {before['epoch']}")
+        elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
+            self.broken(f"law 6: epoch {owner['epoch']} wrote, {before['epoch']} owns the topology")
+        return None
+
+    def _batch_changed(self, txid: int, data: bytes | None) -> None:
+        if data is None:
+            del self.stored[txid]
+            return
+        batch = unseal(data, PLAIN, f"batch {txid}")
+        if txid in self._frozen and batch != self._frozen[txid]:
+            self.broken(f"law 2: batch {txid} was stored anew after an effect: {batch}, before {self._frozen[txid]}")
+        self.stored[txid] = batch
+
+    def _check_commit(self, data: bytes | None) -> None:
+        if data is None or data == FOLDER:
+            return self.broken("law 1: the committed txid was deleted")
+        txid = unseal(data, PLAIN, "committed")["txid"]
+        if txid != self.committed + 1:
+            return self.broken(f"law 1: {txid} is recorded after {self.committed}")
+        self.committed = txid
+        if txid not in self.stored:
+            return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
+        expected = self._expected(self.stored[txid])
+        self._world.note(f"zookeeper: {txid} is committed: {expected}")
+        for table in TABLES:
+            effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
+            rows = sorted(row for share in effects.values() for row in share)
+            if rows != sorted(expected):
+                return self.broken(f"law 5: {txid} is committed with {rows} in {table}, its batch is {expected}")
+            for key in effects:
+                if self._world.databases.cells[key].txid < txid:
+                    return self.broken(f"law 1: {txid} is recorded, its effect on {key} did not happen")
+        for partition, first, end in self._ranges(self.stored[txid]):
+            if first != self.positions.get(partition, 0):
+                return self.broken(
+                    f"partition {partition} of batch {txid} begins at {first}, the one before ended at "
+                    f"{self.positions.get(partition, 0)}"
+                )
+            self.positions[partition] = end
+        return None
+
+    def _ranges(self, batch: Any) -> list[tuple[int, int, int]]:
+        if self._plain:
+            return [(p, first, end) for p, first, end in batch["metadata"]]
+        return [(p, *metadata) for p, metadata, _, _, gave in batch["partitions"] if gave and metadata is not None]
+
+    def _expected(self, batch: Any) -> list[Row]:
+        return [(p, offset) for p, first, end in self._ranges(batch) for offset in range(first, end)]
+
+    # ------------------------------------------------------------------------------------ user code and databases
+
+    def wave(self, epoch: int, wave: Wave) -> None:
+        """See a wave begin."""
+        self._world.note(f"epoch {epoch}: {wave.title}, attempts {[a.attempt.attempt_id for a in wave.attempts]}")
+        if len(wave.attempts) > self._pending_max:
+            self.broken(f"pending: {len(wave.attempts)} transactions in one wave")
+        for wave_attempt in wave.attempts:
+            txid, attempt = wave_attempt.attempt.transaction_id, wave_attempt.attempt.attempt_id
+            before = self._attempts.get(txid, 0)
+            if attempt <= before and epoch >= self._owner["epoch"]:
+                self.broken(f"law 3: attempt {attempt} of {txid} after attempt {before}")
+            self.replays += txid in self._attempts
+            self._attempts[txid] = max(before, attempt)
+
+    def commit_begins(self, component: str, task: int, token: Token) -> None:
+        """See user code begin to commit."""
+        self._world.note(f"{component} {task} commits {token.txid}:{token.attempt} in epoch {token.epoch}")
+        if (component, task, token) in self._begun:
+            self.broken(f"law 7: {component} {task} is asked twice to commit {token}")
+        self._begun.add((component, task, token))
+        if token.txid > self.committed + 1:
+            self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def effect(self, request: Request) -> None:
+        """See a database transaction arrive."""
+        txid = request.token.txid
+        self._world.note(f"database: {request.table} {request.key} {request.token} {request.rows}")
+        if txid > self.committed + 1:
+            self.broken(f"law 1: an effect of {request.token}, {self.committed} is recorded as committed")
+        if txid not in self._frozen:
+            batch = self.stored.get(txid)
+            if batch is None or not batch["fixed"]:
+                self.broken(f"law 2: an effect of {request.token}, whose batch is stored as {batch}")
+            self._frozen[txid] = batch
+        effects = self._effects.setdefault(txid, {})
+        rows = effects.setdefault((request.table, request.key), request.rows)
+        if rows != request.rows:
+            self.broken(f"law 2: {request.token} brings {request.rows} to {request.table}, an earlier attempt {rows}")
+
+    def audit(self, attempt: TransactionAttempt, stored: Mapping[str, Sequence[int]]) -> None:
+        """See what a bolt downstream of the committers was told."""
+        counts = {table: len(stored.get(table, ())) for table in TABLES}
+        rows = {sum(stored.get(table, ())) for table in TABLES}
+        if counts != {"keyed": 2, "total": 1, "ledger": 1} or len(rows) != 1:
+            self.broken(f"law 5: the commit phase of {attempt} delivered {dict(stored)}")
+
+    # ------------------------------------------------------------------------------------ the end
+
+    def drained(self) -> bool:
+        """Tell whether all that the source holds is committed."""
+        return all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
+
+    def check_databases(self) -> None:
+        """See that each offset is in each table once."""
+        expected = [(p, offset) for p, end in enumerate(self._world.source.ends) for offset in range(end)]
+        for table in TABLES:
+            rows = sorted(self._world.databases.rows_of(table))
+            if rows != expected:
+                lost = sorted(set(expected) - set(rows))
+                twice = sorted({row for row in rows if rows.count(row) > 1})
+                self.broken(f"exactly once: {table} lacks {lost} and holds {twice} more than once")

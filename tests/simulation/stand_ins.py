@@ -1,0 +1,106 @@
+"""Stand-ins for `time`, `threading`, `queue` and KazooClient, put where the code under test looks for them.
+
+What must not know that it is simulated stays as it is: only these names of these modules are others meanwhile.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from tests.simulation.scheduler import Empty, Scheduler, SimEvent, SimLock, SimQueue, Task
+
+TIMED = (
+    "topology_runner",
+    "wave_thread",
+    "committer",
+    "side_by_side",
+    "zookeeper_session",
+    "zookeeper_ownership",
+    "zookeeper_claim",
+    "zookeeper_state_store",
+    "handle",
+)
+"""Modules of the runtime that wait, or start threads."""
+
+
+class SimThread:
+    """As threading.Thread, in the process of the thread that made it."""
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        args: tuple[Any, ...] = (),
+        daemon: bool = False,
+        name: str = "thread",
+        *,
+        world: Scheduler,
+    ) -> None:
+        self._world = world
+        self._process = world.task.process
+        self._target = target
+        self._args = args
+        self._name = name
+        self._task: Task | None = None
+        self.ident = 0
+
+    def start(self) -> None:
+        self._task = self._world.spawn(self._process, lambda: self._target(*self._args), self._name)
+
+    def join(self, timeout: float | None = None) -> None:
+        assert self._task is not None
+        self._task.ended.wait(timeout)
+
+    def is_alive(self) -> bool:
+        return self._task is not None and not self._task.ended.is_set()
+
+
+class SimCondition:
+    """As threading.Condition of which nobody waits for a change."""
+
+    def __enter__(self) -> SimCondition:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def notify_all(self) -> None: ...
+
+
+@contextmanager
+def stand_ins(world: Scheduler, kazoo_client: Callable[..., Any]) -> Iterator[None]:
+    """Let the code under test live in `world`."""
+    random = world.random
+    time = SimpleNamespace(monotonic=lambda: world.now + world.task.process.clock_offset, sleep=world.sleep)
+    threading = SimpleNamespace(
+        Event=lambda: SimEvent(world),
+        Lock=lambda: SimLock(world),
+        RLock=lambda: SimLock(world),
+        Condition=SimCondition,
+        Thread=lambda *args, **options: SimThread(*args, **options, world=world),
+    )
+    queue = SimpleNamespace(SimpleQueue=lambda: SimQueue(world), Empty=Empty)
+    uuid = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{random.getrandbits(128):032x}"))
+    names: dict[str, Any] = {"time": time, "threading": threading, "queue": queue, "uuid": uuid}
+    changed: list[tuple[Any, str, Any]] = []
+
+    def put(module: Any, name: str, value: Any) -> None:
+        changed.append((module, name, getattr(module, name)))
+        setattr(module, name, value)
+
+    for module_name in TIMED:
+        module = importlib.import_module(f"stormline.runtime.{module_name}")
+        for name, stand_in in names.items():
+            if hasattr(module, name):
+                put(module, name, stand_in)
+    put(importlib.import_module("stormline.runtime.zookeeper_session"), "KazooClient", kazoo_client)
+    holder = importlib.import_module("stormline.runtime.holder")
+    put(holder, "_machine", lambda: "")  # no driver can see whether another one lives
+    put(holder, "_started", lambda pid: "")
+    try:
+        yield
+    finally:
+        for module, name, value in reversed(changed):
+            setattr(module, name, value)
