@@ -2,7 +2,10 @@
 
 A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a report), then msgpack of
 
-    [version, epoch, wave, source stage, source slot, segments, closing]
+    [version, epoch, wave, source stage, source slot, execution, segments, closing]
+
+`execution` is made up anew whenever a slot runs. Spark may run a slot twice, and what is not deterministic then gives
+other tuples, which may be as many: only what one execution gave is one batch.
 
 A segment is [attempt index, edge, source task, target task, number of rows, packed tuples, their kind]: rows or a
 record batch, without the attempt, see `packed.py`. The closing block of a source slot holds the counts [attempt
@@ -45,6 +48,7 @@ class Block:
 
     source_stage: int
     source_slot: int
+    execution: bytes
     segments: list[Segment]
     closing: Closing | None
 
@@ -65,12 +69,16 @@ class Origin:
     wave: int
 
 
+Source = tuple[int, int, bytes]
+"""Whose a block is: stage, slot, and which execution of it."""
+
+
 def stage_of(block: bytes) -> int:
     """Return the stage that a block is for."""
     return block[0]
 
 
-def encode(target_stage: int, origin: Origin, source: tuple[int, int], segments: list[Any], closing: Any) -> bytes:
+def encode(target_stage: int, origin: Origin, source: Source, segments: list[Any], closing: Any) -> bytes:
     """Return a block as bytes."""
     body: bytes = msgpack.packb([VERSION, origin.epoch, origin.wave, *source, segments, closing], use_bin_type=True)
     return bytes([target_stage]) + body
@@ -83,7 +91,9 @@ def decode(block: bytes, origin: Origin) -> Block:
         CorruptData: it is no block, or one of another epoch or wave.
     """
     try:
-        version, epoch, wave, stage, slot, segments, closing = msgpack.unpackb(memoryview(block)[1:], raw=False)
+        version, epoch, wave, stage, slot, execution, segments, closing = msgpack.unpackb(
+            memoryview(block)[1:], raw=False
+        )
         if (version, epoch, wave) != (VERSION, origin.epoch, origin.wave):
             raise CorruptData(
                 f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
@@ -92,7 +102,8 @@ def decode(block: bytes, origin: Origin) -> Block:
         if closing is not None:
             counts, failed = closing
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        return Block(stage, slot, [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments], closing)
+        content = [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments]
+        return Block(stage, slot, execution, content, closing)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
@@ -104,7 +115,7 @@ class Outbox:
     """Collects what one slot of a stage sends, and makes blocks of it: (target slot, block)."""
 
     origin: Origin
-    source: tuple[int, int]
+    source: Source
     slot_of: Callable[[int], tuple[int, int]]
     ready: list[tuple[int, bytes]] = field(default_factory=list)
     _segments: dict[tuple[int, int], list[Any]] = field(default_factory=dict)

@@ -8,7 +8,14 @@ from random import Random
 
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
-TASK_FAULTS = ("task: cut input", "task: lost", "task: doubled", "task: recomputed", "task: late", "task: doubled block")
+TASK_FAULTS = (
+    "task: cut input",
+    "task: lost",
+    "task: doubled",
+    "task: recomputed",
+    "task: late",
+    "task: doubled block",
+)
 JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
 DRIVER_FAULTS = ("driver: killed", "driver: paused", "driver: second", "driver: stopped", "zookeeper: outage")

@@ -105,7 +105,9 @@ class Simulator:
     def __init__(self, world: World) -> None:
         self.world = world
         random = world.random
-        self.shape = Shape(random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2)
+        self.shape = Shape(
+            random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2
+        )
         self.slots = random.choice((1, 2, 2, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
         plan = plan_of(self.shape)
