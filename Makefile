@@ -3,6 +3,9 @@ VENV ?= .venv
 EXTRAS ?= examples,test,parquet,arrow
 # Handed to pytest by `make test`, for example ARGS="tests/unit -x", and to the benchmarks by `make bench`.
 ARGS ?=
+# Of `make simulate`: how many seeds, and the first of them.
+SEEDS ?= 20000
+FIRST ?= 0
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -59,6 +62,10 @@ clean: ## Remove caches and build output, but not .venv
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf .stormline spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+.PHONY: simulate
+simulate: env ## Simulate SEEDS=20000 histories full of faults; each that fails says how to repeat it (FIRST=0)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
 .PHONY: docs
 docs: env ## Write the pages of docs/ that come from the code

@@ -26,9 +26,11 @@ from tests.simulation.stand_ins import stand_ins
 from tests.simulation.world import World
 from tests.simulation.zookeeper import ZooKeeper
 
-FAULTS_SECS = 8.0
+FAULTS_SECS = (1.0, 1.5, 2.0, 5.0)
+"""How long there are faults; the seed draws which."""
+
 CALM_SECS = 120.0
-LOOK_SECS = 0.5
+LOOK_SECS = 0.4
 SESSION_MS = 2000
 CONNECTION_MS = 3000
 
@@ -131,7 +133,7 @@ class Simulator:
         world, oracle = self.world, self.world.oracle
         world.note(f"seed {world.seed}: {self.shape}, pending {self.pending_max}, slots {self.slots}")
         self._look()
-        world.run(lambda: oracle.violation is not None, FAULTS_SECS)
+        world.run(lambda: oracle.violation is not None, world.random.choice(FAULTS_SECS))
         if oracle.violation is None:
             self._calm()
             done = world.run(lambda: oracle.violation is not None or self._all_done(), world.now + CALM_SECS)

@@ -26,7 +26,7 @@ class Source:
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
-        self.ends = [2 + faults.below(7) for _ in range(1 + faults.below(3))]
+        self.ends = [2 + faults.below(5) for _ in range(1 + faults.below(3))]
         self.hidden: set[int] = set()
 
     def more(self) -> None:

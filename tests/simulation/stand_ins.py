@@ -26,6 +26,9 @@ TIMED = (
 )
 """Modules of the runtime that wait, or start threads."""
 
+CLAIM_POLL_SECS = 0.7
+"""Time between a claim's looks whether the driver before it has ended: each costs many simulated steps."""
+
 
 class SimThread:
     """As threading.Thread, in the process of the thread that made it."""
@@ -99,6 +102,7 @@ def stand_ins(world: Scheduler, kazoo_client: Callable[..., Any]) -> Iterator[No
     holder = importlib.import_module("stormline.runtime.holder")
     put(holder, "_machine", lambda: "")  # no driver can see whether another one lives
     put(holder, "_started", lambda pid: "")
+    put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
     try:
         yield
     finally:
