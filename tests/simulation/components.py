@@ -43,7 +43,7 @@ class Mix(BaseBatchBolt):
     """Passes rows on, in another order each time, with something made up."""
 
     def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "key", "partition", "offset", "made_up"))
+        declarer.declare(Fields("tx", "key", "partition", "offset", "edition", "made_up"))
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         self.collector, self.attempt = collector, batch_id
@@ -51,7 +51,7 @@ class Mix(BaseBatchBolt):
 
     def execute(self, tup: Tuple) -> None:
         fail_on_order("bolt: failed")
-        self.rows.append((tup[1], tup[2]))
+        self.rows.append((tup[1], tup[2], tup[3]))
 
     def finish_batch(self) -> None:
         fail_on_order("bolt: failed")
@@ -64,17 +64,16 @@ class BasicMix(BaseBasicBolt):
     """As `Mix`, row by row."""
 
     def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "key", "partition", "offset", "made_up"))
+        declarer.declare(Fields("tx", "key", "partition", "offset", "edition", "made_up"))
 
     def execute(self, tup: Tuple, collector: Any) -> None:
         fail_on_order("bolt: failed")
-        collector.emit(mixed(tup[0], (tup[1], tup[2])))
+        collector.emit(mixed(tup[0], (tup[1], tup[2], tup[3])))
 
 
 def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
     """Return a tuple for a row."""
-    partition, offset = row
-    return [attempt, Key((partition * 7 + offset) % KEYS), partition, offset, world().faults.below(100)]
+    return [attempt, Key((row[0] * 7 + row[1]) % KEYS), *row, world().faults.below(100)]
 
 
 class Storing(BaseTransactionalBolt, ICommitter):
@@ -92,7 +91,7 @@ class Storing(BaseTransactionalBolt, ICommitter):
 
     def execute(self, tup: Tuple) -> None:
         key = tup[1].number if self.first == 2 else 0
-        self.rows.append((key, (tup[self.first], tup[self.first + 1])))
+        self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
 
     def finish_batch(self) -> None:
         token = token_of(self.context, self.attempt)
@@ -191,5 +190,4 @@ def plan_of(shape: Shape) -> Plan:
         ledger.add_configuration("topology.commit.placement", "executors")
     config = Config()
     config.register_serialization(Key)
-    config.set_message_timeout_secs(3)
     return compile_topology(builder.build_topology(), config)

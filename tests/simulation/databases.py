@@ -13,8 +13,8 @@ from tests.simulation.faults import DATABASE_FAULTS
 from tests.simulation.scheduler import SimEvent
 from tests.simulation.world import World, world
 
-Row = tuple[int, int]
-"""Partition and offset."""
+Row = tuple[int, int, int]
+"""Partition, offset, and edition: what an opaque spout read there may be another text the next time."""
 
 
 class Token(NamedTuple):
@@ -23,6 +23,9 @@ class Token(NamedTuple):
     epoch: int
     txid: int
     attempt: int
+
+
+NOBODY = Token(0, 0, 0)
 
 
 class Request(NamedTuple):
@@ -41,7 +44,7 @@ class Cell:
     value: tuple[Row, ...] = ()
     before: tuple[Row, ...] = ()
     txid: int = 0
-    token: Token = Token(0, 0, 0)
+    token: Token = NOBODY
 
 
 def by_txid(cell: Cell, token: Token, rows: tuple[Row, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
@@ -129,7 +130,7 @@ class SimKazooClient:
         self._todo = SimQueue(process.world)
         process.world.spawn(process, self._work, "kazoo")
         process.on_pause.append(self._paused)
-        process.on_kill.append(lambda: server.silent_all(self, closed=True))
+        process.on_kill.append(self._killed)
 
     # ------------------------------------------------------------------------------------ what Stormline calls
 
@@ -316,9 +317,15 @@ class SimKazooClient:
         if state != was:
             self._tell(KazooState.SUSPENDED if state == "connecting" else KazooState.LOST)
 
+    def _killed(self) -> None:
+        """What was sent before still arrives, and then that the connection is closed."""
+        for number, wire in self.server.connections_of(self):
+            wire.send(self.faults.network_secs(), partial(self.server.silent, closed=True), number, wire)
+
     def _paused(self, paused: bool) -> None:
         if paused:
-            self.server.silent_all(self, closed=False)
+            for number, wire in self.server.connections_of(self):
+                self.server.silent(number, wire, closed=False)
         elif self._wire is not None and self._wire.session is not None:
             self.server.heard(self._wire.session, self._wire)
 

@@ -17,6 +17,9 @@ from tests.simulation.zookeeper import Change
 NODE = "/storm/simulated"
 TABLES = ("keyed", "total", "ledger")
 
+PROOF_SECS = 0.7
+"""How long a driver may lean on what it knew of its ownership."""
+
 
 class Violation(Exception):
     """A law was broken."""
@@ -25,8 +28,10 @@ class Violation(Exception):
 class Oracle:
     """Sees what reaches ZooKeeper and the databases, and what user code is asked to do."""
 
-    def __init__(self, world: World, pending_max: int, spout: str) -> None:
+    def __init__(self, world: World, pending_max: int, spout: str, placed: bool) -> None:
         self._world = world
+        self._placed = placed
+        self._claimed_at = 0.0
         self._pending_max = pending_max
         self._plain = spout in ("plain", "committer")
         self.violation: Violation | None = None
@@ -74,6 +79,7 @@ class Oracle:
             self._world.note(f"zookeeper: epoch {owner['epoch']} claims")
             self.takeovers += 1
             self._session = session
+            self._claimed_at = self._world.now
             if owner["epoch"] != before["epoch"] + 1 or owner["token"] == before["token"]:
                 self.broken(f"law 6: epoch {owner['epoch']} follows {before['epoch']}")
         elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
@@ -102,7 +108,7 @@ class Oracle:
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
         for table in TABLES:
             effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
-            rows = sorted(row for share in effects.values() for row in share)
+            rows = sorted(row[:2] for share in effects.values() for row in share)
             if rows != sorted(expected):
                 return self.broken(f"law 5: {txid} is committed with {rows} in {table}, its batch is {expected}")
             for key in effects:
@@ -122,7 +128,7 @@ class Oracle:
             return [(p, first, end) for p, first, end in batch["metadata"]]
         return [(p, *metadata) for p, metadata, _, _, gave in batch["partitions"] if gave and metadata is not None]
 
-    def _expected(self, batch: Any) -> list[Row]:
+    def _expected(self, batch: Any) -> list[tuple[int, int]]:
         return [(p, offset) for p, first, end in self._ranges(batch) for offset in range(first, end)]
 
     # ------------------------------------------------------------------------------------ user code and databases
@@ -145,9 +151,23 @@ class Oracle:
         self._world.note(f"{component} {task} commits {token.txid}:{token.attempt} in epoch {token.epoch}")
         if (component, task, token) in self._begun:
             self.broken(f"law 7: {component} {task} is asked twice to commit {token}")
+        if not any(begun == token for *_, begun in self._begun):
+            self._check_ownership(token)
         self._begun.add((component, task, token))
         if token.txid > self.committed + 1:
             self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def _check_ownership(self, token: Token) -> None:
+        """See that a driver that can know better begins no commit; what it began before a pause goes on after it."""
+        if self._placed:  # then others act for it, late
+            return
+        world = self._world
+        process = world.task.process
+        client = world.clients[process]
+        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > PROOF_SECS:
+            self.broken(f"law 6: the commit of {token} begins without a connection")
+        if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
+            self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
 
     def effect(self, request: Request) -> None:
         """See a database transaction arrive."""
@@ -182,7 +202,7 @@ class Oracle:
         """See that each offset is in each table once."""
         expected = [(p, offset) for p, end in enumerate(self._world.source.ends) for offset in range(end)]
         for table in TABLES:
-            rows = sorted(self._world.databases.rows_of(table))
+            rows = sorted(row[:2] for row in self._world.databases.rows_of(table))
             if rows != expected:
                 lost = sorted(set(expected) - set(rows))
                 twice = sorted({row for row in rows if rows.count(row) > 1})

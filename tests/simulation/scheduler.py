@@ -1,4 +1,4 @@
-"""The world's clock, its processes and their threads: all of them greenlets in one thread, woken by one queue of events.
+"""The world's clock, its processes and their threads: greenlets in one thread, woken by one queue of events.
 
 Nothing waits in real time. Between two waits a thread runs alone; which one is woken next, and when, the seed decides.
 """
@@ -29,6 +29,7 @@ class Process:
         self.name = name
         self.alive = True
         self.paused = False
+        self.resumed_at = 0.0
         self.clock_offset = world.random.randrange(1, 10**6) / 7
         self.hash_seed = world.random.getrandbits(32)
         self.on_pause: list[Callable[[bool], None]] = []
@@ -63,6 +64,7 @@ class Process:
         """As SIGCONT: all that came meanwhile happens, one after another, in no certain order."""
         if self.alive and self.paused:
             self.paused = False
+            self.resumed_at = self.world.now
             for tell in self.on_pause:
                 tell(False)
             delayed, self._delayed = self._delayed, []

@@ -13,7 +13,7 @@ from stormline.runtime.starting import start_topology
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
-from stormline.topology.config import MAX_SPOUT_PENDING
+from stormline.topology.config import MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
 from tests.simulation.components import SPOUTS, Shape, plan_of
 from tests.simulation.databases import Databases
 from tests.simulation.executors import SimEngine
@@ -62,6 +62,7 @@ class Driver:
         self.number = number
         self.process = Process(simulator.world, f"driver {number}")
         self.handle: TopologyHandle | None = None
+        simulator.world.processes.append(self.process)
         simulator.world.spawn(self.process, self._run, "main")
 
     def _run(self) -> None:
@@ -113,10 +114,11 @@ class Simulator:
         self.slots = random.choice((1, 2, 2, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
         plan = plan_of(self.shape)
-        self.plan = dataclasses.replace(plan, config={**plan.config, MAX_SPOUT_PENDING: self.pending_max})
+        seed_config = {MAX_SPOUT_PENDING: self.pending_max, MESSAGE_TIMEOUT_SECS: random.choice((0.7, 3.0))}
+        self.plan = dataclasses.replace(plan, config={**plan.config, **seed_config})
         self.drivers: list[Driver] = []
         self._started = 0
-        world.oracle = Oracle(world, self.pending_max, self.shape.spout)
+        world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed)
         world.zookeeper = ZooKeeper(world, world.oracle.applied)
         world.databases = Databases(world)
         world.source = Source(world.faults)
@@ -124,7 +126,9 @@ class Simulator:
     def client(self, hosts: str, timeout: float, **options: Any) -> SimKazooClient:
         """Return what KazooClient(…) gives."""
         world = self.world
-        return SimKazooClient(world.task.process, world.zookeeper, world.faults, timeout)
+        client = SimKazooClient(world.task.process, world.zookeeper, world.faults, timeout)
+        world.clients[world.task.process] = client
+        return client
 
     # ------------------------------------------------------------------------------------ one seed
 

@@ -1,4 +1,4 @@
-"""Where the data comes from: partitions of offsets, which arrive, vanish and come back; and the spouts that read them."""
+"""Where the data comes from: partitions of offsets, which arrive, vanish and come back; and their spouts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Emitter:
         if first < end and partition in world().source.hidden:
             raise FailedException(f"partition {partition} cannot be read now")
         for offset in range(first, end):
-            collector.emit([attempt, partition, offset])
+            collector.emit([attempt, partition, offset, 0])
 
     def commit(self, attempt: TransactionAttempt) -> None:
         world().oracle.commit_begins("emitter", self.index, token_of(self.context, attempt))
@@ -151,15 +151,17 @@ class OpaqueEmitter(Emitter):
         take = TAKE_MAX
         if faults.strikes("spout: read otherwise"):
             take = faults.below(TAKE_MAX + 1)
+        # Also when the faults have stopped: a batch that is frozen waits until it is read as it was.
+        edition = int(faults.chance(0.2))
         end = max(first, min(source.end(partition), first + take))
         for offset in range(first, end):
-            collector.emit([attempt, partition, offset])
+            collector.emit([attempt, partition, offset, edition])
         return [first, end]
 
 
 class _Spout:
     def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "partition", "offset"))
+        declarer.declare(Fields("tx", "partition", "offset", "edition"))
 
 
 class PlainSpout(_Spout, ITransactionalSpout):

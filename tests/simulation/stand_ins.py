@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.simulation.scheduler import Empty, Scheduler, SimEvent, SimLock, SimQueue, Task
+from tests.simulation.world import World
 
 TIMED = (
     "topology_runner",
@@ -73,7 +74,7 @@ class SimCondition:
 
 
 @contextmanager
-def stand_ins(world: Scheduler, kazoo_client: Callable[..., Any]) -> Iterator[None]:
+def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     """Let the code under test live in `world`."""
     random = world.random
     time = SimpleNamespace(monotonic=lambda: world.now + world.task.process.clock_offset, sleep=world.sleep)
@@ -100,8 +101,9 @@ def stand_ins(world: Scheduler, kazoo_client: Callable[..., Any]) -> Iterator[No
                 put(module, name, stand_in)
     put(importlib.import_module("stormline.runtime.zookeeper_session"), "KazooClient", kazoo_client)
     holder = importlib.import_module("stormline.runtime.holder")
-    put(holder, "_machine", lambda: "")  # no driver can see whether another one lives
-    put(holder, "_started", lambda pid: "")
+    put(holder, "_machine", lambda: world.machine)
+    put(holder, "_started", world.started)
+    put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process)))
     put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
     try:
         yield

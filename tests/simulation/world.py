@@ -11,6 +11,7 @@ from tests.simulation.scheduler import Process, Scheduler
 
 if TYPE_CHECKING:
     from tests.simulation.databases import Databases
+    from tests.simulation.kazoo_client import SimKazooClient
     from tests.simulation.oracle import Oracle
     from tests.simulation.source import Source
     from tests.simulation.zookeeper import ZooKeeper
@@ -35,12 +36,20 @@ class World(Scheduler):
         self.checksum = 0
         self.history: deque[str] = deque(maxlen=HISTORY_MAX)
         self.faults = Faults(self.random, self.note, faults_on)
+        self.processes: list[Process] = []
+        self.clients: dict[Process, SimKazooClient] = {}
+        # Where drivers run on one machine, one can see whether another one lives; paused, it does.
+        self.machine = "machine" if self.faults.chance(0.5) else ""
 
     def note(self, what: str) -> None:
         """Add an event to the history."""
         line = f"{self.now:10.4f}  {what}"
         self.checksum = zlib.crc32(line.encode(), self.checksum)
         self.history.append(line)
+
+    def started(self, pid: int) -> str:
+        """Return what identifies a driver's process among all that ever had this number; empty: it is dead."""
+        return f"process {pid}" if self.processes[pid].alive else ""
 
     def process_here(self) -> Process:
         """Return the process that runs now: an executor's code may run in a thread of the engine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -50,23 +50,13 @@ class Op(NamedTuple):
     ephemeral: bool = False
 
 
-class Connection(Protocol):
-    """The client's end of a connection."""
-
-    client: Any
-
-    def closed_by_server(self) -> None: ...
-
-    def watched(self, event: WatchedEvent) -> None: ...
-
-
 @dataclass(slots=True)
 class Session:
-    """A session; `connection` None: nothing is heard of its client, and it will expire."""
+    """A session; its `connection` is a `kazoo_client.Wire`. None: nothing is heard of its client, it will expire."""
 
     number: int
     timeout_secs: float
-    connection: Connection | None = None
+    connection: Any = None
     lapses: int = 0
     watches: set[str] = field(default_factory=set)
 
@@ -95,7 +85,7 @@ class ZooKeeper:
 
     # ------------------------------------------------------------------------------------ sessions
 
-    def connect(self, number: int | None, timeout_secs: float, connection: Connection) -> int | None:
+    def connect(self, number: int | None, timeout_secs: float, connection: Any) -> int | None:
         """Begin a session, or go on with one; None: it has expired."""
         if number is None:
             self._number += 1
@@ -109,12 +99,12 @@ class ZooKeeper:
         session.watches.clear()
         return number
 
-    def hears(self, number: int, connection: Connection) -> bool:
+    def hears(self, number: int, connection: Any) -> bool:
         """Tell whether what comes over this connection is the session's."""
         session = self._sessions.get(number)
         return session is not None and session.connection is connection
 
-    def silent(self, number: int, connection: Connection, *, closed: bool) -> None:
+    def silent(self, number: int, connection: Any, *, closed: bool) -> None:
         """Nothing more is heard of a client: after the timeout its session expires. `closed`: nor can it be told."""
         session = self._sessions.get(number)
         if session is not None and session.connection is connection:
@@ -123,13 +113,12 @@ class ZooKeeper:
             if closed:
                 session.connection = None
 
-    def silent_all(self, client: Any, *, closed: bool) -> None:
-        """Nothing more is heard of a client over any connection."""
-        for session in list(self._sessions.values()):
-            if session.connection is not None and session.connection.client is client:
-                self.silent(session.number, session.connection, closed=closed)
+    def connections_of(self, client: Any) -> list[tuple[int, Any]]:
+        """Return the sessions of a client, with the connections over which they are heard."""
+        sessions = [session for session in self._sessions.values() if session.connection is not None]
+        return [(s.number, s.connection) for s in sessions if s.connection.client is client]
 
-    def heard(self, number: int, connection: Connection) -> None:
+    def heard(self, number: int, connection: Any) -> None:
         """The client is heard again, over the same connection."""
         session = self._sessions.get(number)
         if session is not None and session.connection is connection:
