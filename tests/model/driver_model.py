@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stormline.runtime import coordinator
-from stormline.runtime.batches import Batch, Batches
+from stormline.runtime.batches import Batch, Batches, record_of
 from stormline.runtime.coordinator import Action, Commit, Committed, Event, Failed, Initialized, Process, Processed
 from stormline.runtime.errors import Fenced
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
@@ -107,9 +107,10 @@ class ModelDriver:
         attempt = self.committing
         assert attempt is not None
         try:
-            self.batches.commit(attempt)
+            self.store.write([record_of(attempt)])
         except Fenced:
             return False
+        self.batches.recorded(attempt)
         self.committing = None
         self.step(Committed(attempt))
         return True

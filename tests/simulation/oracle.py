@@ -67,8 +67,10 @@ class Oracle:
                 self._batch_changed(int(path.rpartition("/")[2]), change.after)
         if "state/committed" in values:
             self._check_commit(values["state/committed"].after)
-        if len(self.stored) > self._pending_max + 1:
+        if len(self.stored) > 2 * self._pending_max + 1:
             self.broken(f"bounded: {len(self.stored)} batches stored, at most {self._pending_max} may be active")
+        if max(self.stored, default=0) > self.committed + self._pending_max:
+            self.broken(f"pending: batch {max(self.stored)} is stored, {self.committed} is committed")
 
     def _check_owner(self, session: int, change: Change, claim: bool) -> None:
         if change.after is None:

@@ -80,6 +80,7 @@ class Task(greenlet):
         self.world = world
         self.process = process
         self.name = name
+        self.thread: object = None
         self.ticket = 0
         self.ended = SimEvent(world)
 
@@ -242,6 +243,26 @@ class SimLock:
             self._owner = None
             if self._waiting:
                 self._world.wake(*self._waiting.popleft())
+
+
+class SimCondition(SimLock):
+    """As threading.Condition."""
+
+    def __init__(self, world: Scheduler) -> None:
+        super().__init__(world)
+        self._waiting_for_change: list[tuple[Task, int]] = []
+
+    def wait(self) -> None:
+        task = self._world.task
+        self._waiting_for_change.append((task, task.ticket))
+        self.release()
+        self._world.wait()
+        self.acquire()
+
+    def notify_all(self) -> None:
+        waiting, self._waiting_for_change = self._waiting_for_change, []
+        for task, ticket in waiting:
+            self._world.wake(task, ticket)
 
 
 class SimQueue:

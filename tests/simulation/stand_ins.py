@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from tests.simulation.scheduler import Empty, Scheduler, SimEvent, SimLock, SimQueue, Task
+from tests.simulation.scheduler import Empty, Scheduler, SimCondition, SimEvent, SimLock, SimQueue, Task
 from tests.simulation.world import World
 
 TIMED = (
@@ -53,6 +53,7 @@ class SimThread:
 
     def start(self) -> None:
         self._task = self._world.spawn(self._process, lambda: self._target(*self._args), self._name)
+        self._task.thread = self
 
     def join(self, timeout: float | None = None) -> None:
         assert self._task is not None
@@ -60,17 +61,6 @@ class SimThread:
 
     def is_alive(self) -> bool:
         return self._task is not None and not self._task.ended.is_set()
-
-
-class SimCondition:
-    """As threading.Condition of which nobody waits for a change."""
-
-    def __enter__(self) -> SimCondition:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def notify_all(self) -> None: ...
 
 
 @contextmanager
@@ -82,8 +72,9 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
         Event=lambda: SimEvent(world),
         Lock=lambda: SimLock(world),
         RLock=lambda: SimLock(world),
-        Condition=SimCondition,
+        Condition=lambda: SimCondition(world),
         Thread=lambda *args, **options: SimThread(*args, **options, world=world),
+        current_thread=lambda: world.task.thread,
     )
     queue = SimpleNamespace(SimpleQueue=lambda: SimQueue(world), Empty=Empty)
     uuid = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{random.getrandbits(128):032x}"))
