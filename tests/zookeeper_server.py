@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -47,19 +48,21 @@ class ZooKeeperServer:
             "tickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\nadmin.enableServer=false\n"
         )
         java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-        self._process = subprocess.Popen(
+        self._process = self._launch(
             [
                 java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
                 "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true", "-cp", f"{JARS}/*",
                 "org.apache.zookeeper.server.ZooKeeperServerMain", config,
-            ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ]
         )  # fmt: skip
         deadline = time.monotonic() + START_SECS
         while not _serves(self.port):
             assert self._process.poll() is None, "the ZooKeeper server did not start"
             assert time.monotonic() < deadline, "the ZooKeeper server does not serve"
             time.sleep(0.02)
+
+    def _launch(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self) -> None:
         """End the server as a power cut would."""

@@ -1,0 +1,59 @@
+"""`python -m tests.chaos --faults N --seed S`: break a real cluster N times, and check that every tuple counts once."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.report import Report
+from tests.chaos.run import Run
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--faults", type=int, default=25)
+    parser.add_argument("--seed", type=int, help="which faults, and when; drawn, and told, where not given")
+    parser.add_argument("--tuples", type=int, default=1_000_000, help="of each topology, at least")
+    parser.add_argument("--rate", type=int, default=4000, help="tuples a second that the source grows by meanwhile")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs there; they are kept on a violation too")
+    return parser.parse_args()
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run; return the exit code."""
+    options = _arguments()
+    seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
+    again = f"python -m tests.chaos --faults {options.faults} --seed {seed}"
+    again += f" --tuples {options.tuples} --rate {options.rate}"
+    print(f"chaos: {again}", flush=True)
+    signal.signal(signal.SIGTERM, _interrupt)
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="stormline-chaos-"))
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    report = Report(folder / "faults.jsonl", echo=True)
+    good = False
+    try:
+        good = Run(folder, report, options.tuples, options.rate).go(seed, options.faults)
+    finally:
+        if good and options.keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif not good:
+            print(f"logs are in {folder}; to repeat: {again}", flush=True)
+    print("verdict: " + ("every tuple counts once" if good else f"{len(report.violations)} violations"), flush=True)
+    for violation in report.violations:
+        print(f"  {violation}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
