@@ -3,6 +3,9 @@ VENV ?= .venv
 EXTRAS ?= examples,test,parquet,arrow
 # Handed to pytest by `make test`, for example ARGS="tests/unit -x", and to the benchmarks by `make bench`.
 ARGS ?=
+# How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.
+FAULTS ?= 25
+SEED ?=
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -21,8 +24,17 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
+test: lint postgresql-if-possible ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: chaos
+chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+	@sh scripts/check_postgresql.sh
+	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: postgresql-if-possible
+postgresql-if-possible:
+	@sh scripts/check_postgresql.sh optional
 
 .PHONY: lint
 lint: env ## Check style, format, types and which room imports which

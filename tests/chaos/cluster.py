@@ -19,7 +19,7 @@ from tests.chaos.topology import SOURCE
 from tests.chaos.zookeeper import ChaosZooKeeper
 
 SESSION_TIMEOUT_MS = 4000
-MESSAGE_TIMEOUT_SECS = 6
+MESSAGE_TIMEOUT_SECS = 8
 
 
 class Cluster:

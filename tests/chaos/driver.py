@@ -8,6 +8,7 @@ Python 3.11 hangs in the first wait for a thread (it knows no sem_clockwait), an
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -57,6 +58,8 @@ class Driver:
         signal.signal(signal.SIGUSR2, self._told_the_time)
         sc, _ = start_spark(f"chaos driver {self._number}", self._settings["master"], spark)
         try:
+            with contextlib.suppress(Exception):  # as after any fault: what it waits for may be killed
+                sc.parallelize(range(2), 2).map(topology.warm_up).collect()
             self._write("json", pid=os.getpid(), application=sc.applicationId)
             line = sys.stdin.readline()
             if line:

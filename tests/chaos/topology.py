@@ -104,6 +104,10 @@ class StoreSums(BaseTransactionalBolt, ICommitter):
         deaths.meet(self.folder, deaths.AFTER)
 
 
+def warm_up(_: int) -> None:
+    """Do nothing, on an executor: so that it has started, and has imported all this."""
+
+
 def build(design: Design, folder: Path, dsn: str) -> Topology:
     """Declare the topology of one round; `folder` holds its source."""
     spout = IdempotentNumbers if design.spout == IDEMPOTENT else OpaqueNumbers
