@@ -31,6 +31,9 @@ PATIENCE_SECS = 45.0
 STALL_SECS = 60.0
 """Time without a commit, when no fault is about any more, that is a violation."""
 
+UNSEEN_SECS = 0.2
+"""Time in which a commit may be seen that was there before the fault ended."""
+
 OVERLAPPING_MAX = 3
 DRAIN_TAKE = 2500
 LEFT_SECS = 30.0
@@ -127,6 +130,7 @@ class Run:
                 what = f"the harness failed: {error!r}"
                 self._report.violation(f"{fault.kind}: {what}")
             ended = time.monotonic()
+        time.sleep(UNSEEN_SECS)
         recovered = self._watch.wait_beyond(self._watch.txid, PATIENCE_SECS)
         recovered_secs = round(time.monotonic() - ended, 2) if recovered else None
         self._report.fault(Happened(fault, at, txid, round(ended - begun, 2), recovered_secs, what))

@@ -73,7 +73,7 @@ def test_sums_by_key_are_those_of_each_number_and_ranges_those_of_each_row() -> 
     for key, sums in sums_by_key(900).items():
         assert sums == sums_of([n for n in range(900) if key_of(n) == key])
     assert len(sums_by_key(100_000)) == KEYS
-    rows = [n for n in range(3 * 10**8, 3 * 10**8 + 50)]
+    rows = list(range(3 * 10**8, 3 * 10**8 + 50))
     assert sums_of_range(rows[0], rows[-1] + 1, 2, 5) == sums_of([n * 5 + 2 for n in rows])
     assert sums_of_range(7, 7, 0, 1) == Sums()
     assert len({key_of(n) for n in numbers}) == KEYS
