@@ -1,4 +1,7 @@
-"""Appointed deaths: the harness lays a file, and whoever comes to that point first takes it away and dies."""
+"""Appointments: the harness lays a file, and the process that comes to that point first takes it and gets a signal.
+
+SIGKILL ends it right there; SIGSTOP freezes it right there, in the middle of a commit: a zombie when it wakes up.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,40 @@ AFTER = "after-commit"
 AT_COMMIT = (BEFORE, WITHIN, AFTER)
 
 
-def appoint(folder: Path, point: str) -> Path:
-    """Let the next process that comes to `point` die by SIGKILL; return the file that is gone by then."""
-    path = folder / f"die-{point}"
-    path.touch()
-    return path
+class Appointment:
+    """One appointment, as the harness sees it."""
+
+    def __init__(self, folder: Path, point: str, number: signal.Signals) -> None:
+        self._path = folder / f"meet-{point}"
+        self._met = folder / f"met-{point}"
+        self._met.unlink(missing_ok=True)
+        new = folder / f"new-{point}"
+        new.write_text(str(int(number)))
+        os.replace(new, self._path)
+
+    def kept_by(self) -> int:
+        """Return the process that has kept it; 0: none yet."""
+        try:
+            return int(self._met.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def cancel(self) -> None:
+        """Let nobody keep it any more."""
+        self._path.unlink(missing_ok=True)
 
 
 def meet(folder: Path, point: str) -> None:
-    """Die here, if that is appointed; each appointment is kept once."""
-    path = folder / f"die-{point}"
-    if path.exists():
-        try:
-            path.unlink()
-        except FileNotFoundError:
-            return  # somebody else's
-        os.kill(os.getpid(), signal.SIGKILL)
+    """Keep the appointment, if there is one here; each is kept once."""
+    path = folder / f"meet-{point}"
+    if not path.exists():
+        return
+    mine = folder / f"mine-{point}-{os.getpid()}"
+    try:
+        os.rename(path, mine)
+    except FileNotFoundError:
+        return  # somebody else's
+    number = int(mine.read_text())
+    mine.write_text(str(os.getpid()))
+    os.rename(mine, folder / f"met-{point}")
+    os.kill(os.getpid(), number)

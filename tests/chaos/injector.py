@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -10,8 +11,9 @@ from typing import TypeVar
 
 import psutil
 
-from tests.chaos import deaths, schedule
+from tests.chaos import schedule
 from tests.chaos.cluster import SESSION_TIMEOUT_MS, Cluster
+from tests.chaos.deaths import Appointment
 from tests.chaos.design import Design
 from tests.chaos.processes import wait_until
 from tests.chaos.proxy import Proxy
@@ -79,24 +81,40 @@ class Injector:
         return f"driver {life.number}"
 
     def _appoint(self, point: str) -> str:
-        path = deaths.appoint(self._cluster.folder, point)
-        if wait_until(lambda: not path.exists(), DEATH_SECS):
-            return f"died {point}"
-        path.unlink(missing_ok=True)
-        raise NoVictim(f"nobody came {point}")
+        pid = self._met(point, signal.SIGKILL)
+        return f"process {pid} died {point}"
+
+    def _met(self, point: str, number: signal.Signals) -> int:
+        """Have the process that comes to a point first get a signal there; return which it is."""
+        appointment = Appointment(self._cluster.folder, point, number)
+        try:
+            pid: int = wait_until(appointment.kept_by, DEATH_SECS)
+        finally:
+            appointment.cancel()
+        if not pid:
+            raise NoVictim(f"nobody came {point}")
+        return pid
 
     def _driver_stop(self, fault: Fault) -> str:
         """Let a driver sleep past its session, another one take over, and the first one wake up as a zombie."""
-        group = fault.variant != "driver"
+        group = fault.variant == "driver and its JVM"
         life = self._life()
         life.frozen = True
-        life.signal(signal.SIGSTOP, group)
-        time.sleep(SESSION_TIMEOUT_MS / 1000 + 1.0)
-        self._supervisor.replace()
-        time.sleep(fault.hold_secs)  # the other one begins, or has committed by now
-        life.replaced = time.monotonic()
-        life.signal(signal.SIGCONT, group)
-        life.frozen = False
+        try:
+            if fault.variant.startswith("at "):
+                pid = self._met(fault.variant[3:], signal.SIGSTOP)
+                if pid != life.process.pid:
+                    os.kill(pid, signal.SIGCONT)
+                    raise NoVictim("another driver came")
+            else:
+                life.signal(signal.SIGSTOP, group)
+            time.sleep(SESSION_TIMEOUT_MS / 1000 + 1.0)
+            self._supervisor.replace(life)
+            time.sleep(fault.hold_secs)  # the other one begins, or has committed by now
+            life.replaced = time.monotonic()
+            life.signal(signal.SIGCONT, group)
+        finally:
+            life.frozen = False
         if not wait_until(lambda: life.ended, ZOMBIE_SECS):
             raise Hanging(f"driver {life.number}, a zombie, still lives {ZOMBIE_SECS:.0f} s after it woke up")
         return f"driver {life.number} slept, then ended with {life.end()['error'] or 'nothing'}"
@@ -131,6 +149,15 @@ class Injector:
             return spark.python_workers_of(application)[which] if application else []
 
         return self._kill(self._pick(fault, look, f"Python {fault.variant}"))
+
+    def _python_worker_stop(self, fault: Fault) -> str:
+        """Freeze a worker where it commits; the commit times out, is replayed elsewhere, and the worker wakes up."""
+        pid = self._met(fault.variant[3:], signal.SIGSTOP)
+        time.sleep(fault.hold_secs)
+        with contextlib.suppress(ProcessLookupError):  # Spark kills the worker of a task that it has cancelled
+            os.kill(pid, signal.SIGCONT)
+            return f"process {pid} slept {fault.variant[3:]} for {fault.hold_secs} s, and woke up"
+        return f"process {pid} slept {fault.variant[3:]}, and was killed by Spark"
 
     def _executor_kill(self, fault: Fault) -> str:
         def look() -> list[psutil.Process]:

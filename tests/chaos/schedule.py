@@ -28,6 +28,7 @@ class Kind:
 DRIVER_KILL = "driver-kill"
 DRIVER_STOP = "driver-stop"
 PYTHON_WORKER_KILL = "python-worker-kill"
+PYTHON_WORKER_STOP = "python-worker-stop"
 EXECUTOR_KILL = "executor-kill"
 SPARK_WORKER_KILL = "spark-worker-kill"
 ZOOKEEPER_KILL = "zookeeper-kill"
@@ -51,6 +52,7 @@ PARTITION_GONE = "partition-gone"
 KINDS = (
     Kind(DRIVER_KILL, "driver", ("driver", "driver and its JVM"), weight=2),
     Kind(DRIVER_STOP, "driver", ("driver", "driver and its JVM"), (0.0, 8.0)),
+    Kind(PYTHON_WORKER_STOP, "spark", (f"at {deaths.EXECUTING}",), (1.0, 14.0)),
     Kind(PYTHON_WORKER_KILL, "spark", ("worker", "daemon", f"at {deaths.EXECUTING}"), weight=3),
     Kind(EXECUTOR_KILL, "spark", weight=2),
     Kind(SPARK_WORKER_KILL, "spark", ("worker", "with its executors"), (0.0, 3.0)),
@@ -135,8 +137,10 @@ def draw(seed: int, faults: int, kinds: Sequence[Kind] = KINDS) -> list[Round]:
 
 def _fault(rng: random.Random, number: int, kind: Kind, design: Design) -> Fault:
     variants = list(kind.variants)
-    commits_here = (kind.name == DRIVER_KILL) == (design.placement == ON_DRIVER)
-    if kind.name in (DRIVER_KILL, PYTHON_WORKER_KILL) and commits_here:
+    who_commits = (
+        (DRIVER_KILL, DRIVER_STOP) if design.placement == ON_DRIVER else (PYTHON_WORKER_KILL, PYTHON_WORKER_STOP)
+    )
+    if kind.name in who_commits:
         variants += [f"at {point}" for point in deaths.AT_COMMIT]
     return Fault(
         number=number,

@@ -127,13 +127,11 @@ class Supervisor:
         if not wait_until(lambda: life.ended, END_SECS):
             self.violations.append(f"driver {life.number} does not end within {END_SECS:.0f} s of SIGTERM")
 
-    def replace(self) -> Life | None:
-        """Take the topology from the driver that runs, without telling it, and give it to another one."""
+    def replace(self, life: Life) -> None:
+        """Take the topology from a driver, without telling it, and give it to another one."""
         with self._lock:
-            life, self.driving = self.driving, None
-            if life is not None:
-                life.replaced = time.monotonic()
-            return life
+            if self.driving is life:
+                self.driving = None
 
     def stop(self) -> None:
         """End all drivers, those that wait too."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 from tests.chaos import deaths
 from tests.chaos.design import ON_DRIVER, ON_EXECUTORS, Design
-from tests.chaos.schedule import DRIVER_KILL, KINDS, PYTHON_WORKER_KILL, draw
+from tests.chaos.schedule import DRIVER_KILL, DRIVER_STOP, KINDS, PYTHON_WORKER_KILL, PYTHON_WORKER_STOP, draw
 from tests.chaos.verdict import explain
 
 
@@ -47,7 +51,8 @@ def test_deaths_in_a_commit_are_appointed_to_the_process_that_commits() -> None:
         for fault in one.faults:
             if fault.variant in at_commit:
                 seen.add((fault.kind, one.design.placement))
-    assert seen == {(DRIVER_KILL, ON_DRIVER), (PYTHON_WORKER_KILL, ON_EXECUTORS)}
+    in_driver = {(kind, ON_DRIVER) for kind in (DRIVER_KILL, DRIVER_STOP)}
+    assert seen == in_driver | {(kind, ON_EXECUTORS) for kind in (PYTHON_WORKER_KILL, PYTHON_WORKER_STOP)}
 
 
 def test_a_design_survives_the_way_to_a_driver() -> None:
@@ -75,3 +80,15 @@ def test_only_a_driver_that_was_replaced_may_be_refused_by_the_fence() -> None:
     refused = "Refused: task 0 comes with ({}, 7, 3), after (4, 7, 4)"
     assert explain(end("TopologyFailed", "Refused", refused.format(3)), set(), print) is None
     assert explain(end("TopologyFailed", "Refused", refused.format(4)), set(), print) is not None
+
+
+def test_an_appointment_is_kept_once_by_whoever_comes_first(tmp_path: Path) -> None:
+    deaths.meet(tmp_path, deaths.BEFORE)
+    code = "import sys, pathlib; from tests.chaos import deaths; deaths.meet(pathlib.Path(sys.argv[1]), deaths.BEFORE)"
+    appointment = deaths.Appointment(tmp_path, deaths.BEFORE, signal.SIGKILL)
+    assert appointment.kept_by() == 0
+    ends = [subprocess.run([sys.executable, "-c", code, tmp_path], timeout=60).returncode for _ in range(2)]
+    assert ends == [-signal.SIGKILL, 0]
+    assert appointment.kept_by() > 0
+    deaths.Appointment(tmp_path, deaths.BEFORE, signal.SIGKILL).cancel()
+    deaths.meet(tmp_path, deaths.BEFORE)
