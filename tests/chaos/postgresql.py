@@ -81,9 +81,10 @@ class PostgreSQL:
         settings = [part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}")]
         command = [self._bin / "postgres", "-D", self._data, "-p", str(self.port), *settings]
         self._process = start(command, self._log, self._env, cwd=self._folder, **self._as_user)
-        assert wait_until(self._answers, START_SECS), f"PostgreSQL does not answer: {self._log.read_text()[-2000:]}"
+        assert wait_until(self.answers, START_SECS), f"PostgreSQL does not answer: {self._log.read_text()[-2000:]}"
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Tell whether the server takes connections."""
         try:
             psycopg.connect(self.dsn(), connect_timeout=2).close()
         except psycopg.OperationalError:
