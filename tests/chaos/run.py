@@ -18,6 +18,7 @@ from tests.chaos.design import Design
 from tests.chaos.evidence import collect, committed_in_zookeeper
 from tests.chaos.injector import Hanging, Injector
 from tests.chaos.numbers import sums_by_key
+from tests.chaos.order import OrderWatch
 from tests.chaos.processes import describe, end_all, marked, wait_until
 from tests.chaos.report import Happened, Report
 from tests.chaos.schedule import KINDS, Fault, Kind, Round, draw
@@ -37,6 +38,7 @@ UNSEEN_SECS = 0.2
 OVERLAPPING_MAX = 3
 DRAIN_TAKE = 2500
 LEFT_SECS = 30.0
+VIOLATIONS_TOLD = 10
 
 
 class Run:
@@ -50,7 +52,8 @@ class Run:
         self._supervisor = Supervisor(folder, self._cluster.env, self._explain)
         self._injector = Injector(self._cluster, self._supervisor)
         self._watch = Watch(self._cluster.postgresql.dsn())
-        self._feeder = Feeder(self._cluster.source, tuples_per_sec)
+        self._order = OrderWatch(self._cluster.postgresql.dsn(), self._cluster.zookeeper.hosts)
+        self._feeder = Feeder(self._cluster.source, self._watch, tuples_per_sec)
         self._targets = {kind.target: threading.Lock() for kind in KINDS}
         self._pool = ThreadPoolExecutor(OVERLAPPING_MAX + 1, thread_name_prefix="fault")
         self._details: Counter[str] = Counter()
@@ -76,7 +79,7 @@ class Run:
     def _rounds(self, seed: int, faults: int, kinds: list[Kind]) -> None:
         for one in draw(seed, faults, kinds):
             self._round(one)
-            if self._report.violations:
+            if self._report.violations or self._supervisor.violations or self._order.violations:
                 break
 
     def _explain(self, life: Life, end: dict[str, Any]) -> str | None:
@@ -90,6 +93,7 @@ class Run:
         self._cluster.make_fences(design)
         self._injector.design = design
         self._watch.follow(design.topology)
+        self._order.follow(design.topology)
         self._feeder.feed(design)
         self._supervisor.drive(design)
         wait_until(lambda: self._watch.txid or self._supervisor.violations, 2 * STALL_SECS)
@@ -192,6 +196,9 @@ class Run:
         self._report.violation(*self._supervisor.violations)
         self._feeder.stop()
         self._watch.stop()
+        self._order.stop()
+        self._report.violation(*self._order.violations[:VIOLATIONS_TOLD])
+        self._details["comparisons of ledger and ZooKeeper meanwhile"] = self._order.looks
         try:
             self._supervisor.stop()
         finally:

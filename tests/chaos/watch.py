@@ -9,20 +9,24 @@ import psycopg
 
 from tests.chaos.design import Design
 from tests.chaos.processes import wait_until
-from tests.chaos.source import SourceFile
+from tests.chaos.source import Source, SourceFile
 
 LOOK_SECS = 0.05
 FEED_SECS = 0.05
 
+BEHIND_BATCHES = 12
+"""How many batches the source may be ahead of what is committed. So what is put at its end is soon reached."""
+
 
 class Watch:
-    """Follows the last transaction that all committers of a topology have committed."""
+    """Follows the last transaction that all committers of a topology have committed, and how many tuples count."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._topology = ""
         self._stopping = threading.Event()
         self.txid = 0
+        self.tuples = 0
         self.advanced = time.monotonic()
         self._thread = threading.Thread(target=self._look_on, daemon=True, name="watch")
         self._thread.start()
@@ -30,7 +34,7 @@ class Watch:
     def follow(self, topology: str) -> None:
         """Look at another topology from now on."""
         self._topology = topology
-        self.txid = 0
+        self.txid = self.tuples = 0
         self.advanced = time.monotonic()
 
     def wait_beyond(self, txid: int, timeout_secs: float) -> bool:
@@ -56,15 +60,18 @@ class Watch:
         row = db.execute("SELECT min(txid) FROM fence WHERE topology = %s", (topology,)).fetchone()
         txid = int(row[0]) if row and row[0] is not None else 0
         if topology == self._topology and txid > self.txid:
+            row = db.execute("SELECT sum(count) FROM state WHERE topology = %s", (topology,)).fetchone()
+            self.tuples = int(row[0] or 0) if row else 0
             self.txid = txid
             self.advanced = time.monotonic()
 
 
 class Feeder:
-    """Lets the source grow steadily while `feeding`."""
+    """Lets the source grow steadily, as long as the topology is not far behind."""
 
-    def __init__(self, source: SourceFile, tuples_per_sec: int) -> None:
+    def __init__(self, source: SourceFile, watch: Watch, tuples_per_sec: int) -> None:
         self._source = source
+        self._watch = watch
         self._rate = tuples_per_sec
         self._design: Design | None = None
         self._stopping = threading.Event()
@@ -89,5 +96,6 @@ class Feeder:
             if design is not None:
                 owed += (now - before) * self._rate / design.partitions
                 rows, owed = int(owed), owed % 1
-                self._source.change(lambda source, rows=rows: {"rows": source.rows + rows})
+                if self._source.source.rows - self._watch.tuples / design.partitions < BEHIND_BATCHES * Source().take:
+                    self._source.change(lambda source, rows=rows: {"rows": source.rows + rows})
             before = now
