@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import shutil
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 
 from tests.chaos.report import Report
 from tests.chaos.run import Run
+from tests.chaos.schedule import KINDS
 
 
 def _arguments() -> argparse.Namespace:
@@ -21,6 +23,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="which faults, and when; drawn, and told, where not given")
     parser.add_argument("--tuples", type=int, default=1_000_000, help="of each topology, at least")
     parser.add_argument("--rate", type=int, default=4000, help="tuples a second that the source grows by meanwhile")
+    parser.add_argument("--only", default="", metavar="KIND,…", help=f"of {', '.join(kind.name for kind in KINDS)}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs there; they are kept on a violation too")
     return parser.parse_args()
 
@@ -35,15 +38,18 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     again = f"python -m tests.chaos --faults {options.faults} --seed {seed}"
     again += f" --tuples {options.tuples} --rate {options.rate}"
+    again += f" --only {options.only}" if options.only else ""
     print(f"chaos: {again}", flush=True)
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     signal.signal(signal.SIGTERM, _interrupt)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="stormline-chaos-"))
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    only = set(filter(None, options.only.split(","))) or {kind.name for kind in KINDS}
     report = Report(folder / "faults.jsonl", echo=True)
     good = False
     try:
-        good = Run(folder, report, options.tuples, options.rate).go(seed, options.faults)
+        good = Run(folder, report, options.tuples, options.rate).go(seed, options.faults, only)
     finally:
         if good and options.keep is None:
             shutil.rmtree(folder, ignore_errors=True)

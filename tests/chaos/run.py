@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -58,11 +59,13 @@ class Run:
         self._pool = ThreadPoolExecutor(OVERLAPPING_MAX + 1, thread_name_prefix="fault")
         self._details: Counter[str] = Counter()
 
-    def go(self, seed: int, faults: int) -> bool:
-        """Run to the end."""
+    def go(self, seed: int, faults: int, only: Set[str]) -> bool:
+        """Run to the end, with faults of the kinds named by `only`."""
         kinds, skipped = self._injector.available()
+        kinds = [kind for kind in kinds if kind.name in only]
         for kind, why in skipped.items():
-            self._report.line(skipped=kind, why=why)
+            if kind in only:
+                self._report.line(skipped=kind, why=why)
         try:
             # The pool starts the services: what it starts dies with its threads, and they live as long as this.
             self._pool.submit(self._cluster.start).result()
