@@ -23,6 +23,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="which faults, and when; drawn, and told, where not given")
     parser.add_argument("--tuples", type=int, default=1_000_000, help="of each topology, at least")
     parser.add_argument("--rate", type=int, default=4000, help="tuples a second that the source grows by meanwhile")
+    parser.add_argument("--minutes", type=float, default=24 * 60, help="no fault begins later; the check is made then")
     parser.add_argument("--only", default="", metavar="KIND,…", help=f"of {', '.join(kind.name for kind in KINDS)}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs there; they are kept on a violation too")
     return parser.parse_args()
@@ -49,7 +50,7 @@ def main() -> int:
     report = Report(folder / "faults.jsonl", echo=True)
     good = False
     try:
-        good = Run(folder, report, options.tuples, options.rate).go(seed, options.faults, only)
+        good = Run(folder, report, options.tuples, options.rate, options.minutes).go(seed, options.faults, only)
     finally:
         if good and options.keep is None:
             shutil.rmtree(folder, ignore_errors=True)

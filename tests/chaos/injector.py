@@ -19,6 +19,7 @@ from tests.chaos.processes import wait_until
 from tests.chaos.proxy import Proxy
 from tests.chaos.schedule import KINDS, Fault, Kind
 from tests.chaos.supervisor import Life, Supervisor
+from tests.chaos.watch import Watch
 
 T = TypeVar("T")
 
@@ -28,6 +29,11 @@ VICTIM_SECS = 20.0
 DEATH_SECS = 15.0
 ZOMBIE_SECS = 60.0
 AHEAD_ROWS = 40
+
+LATE_ZOMBIES = 0.6
+"""How many of the zombies wake up only when their successor has committed what they were at."""
+
+SUCCESSOR_SECS = 30.0
 
 
 class NoVictim(Exception):
@@ -41,7 +47,8 @@ class Hanging(Exception):
 class Injector:
     """Breaks one cluster and its drivers."""
 
-    def __init__(self, cluster: Cluster, supervisor: Supervisor) -> None:
+    def __init__(self, cluster: Cluster, supervisor: Supervisor, watch: Watch) -> None:
+        self._watch = watch
         self._cluster = cluster
         self._supervisor = supervisor
         self.design: Design | None = None
@@ -110,6 +117,8 @@ class Injector:
                 life.signal(signal.SIGSTOP, group)
             time.sleep(SESSION_TIMEOUT_MS / 1000 + 1.0)
             self._supervisor.replace(life)
+            if fault.pick < LATE_ZOMBIES:
+                self._watch.wait_beyond(self._watch.txid + 1, SUCCESSOR_SECS)
             time.sleep(fault.hold_secs)  # the other one begins, or has committed by now
             life.replaced = time.monotonic()
             life.signal(signal.SIGCONT, group)

@@ -45,14 +45,15 @@ VIOLATIONS_TOLD = 10
 class Run:
     """A run in a folder; `go` returns whether nothing was violated."""
 
-    def __init__(self, folder: Path, report: Report, tuples: int, tuples_per_sec: int) -> None:
+    def __init__(self, folder: Path, report: Report, tuples: int, tuples_per_sec: int, minutes: float) -> None:
+        self._ends_at = 60 * minutes
         self._mark = uuid.uuid4().hex
         self._report = report
         self._tuples = tuples
         self._cluster = Cluster(folder, self._mark)
         self._supervisor = Supervisor(folder, self._cluster.env, self._explain)
-        self._injector = Injector(self._cluster, self._supervisor)
         self._watch = Watch(self._cluster.postgresql.dsn())
+        self._injector = Injector(self._cluster, self._supervisor, self._watch)
         self._order = OrderWatch(self._cluster.postgresql.dsn(), self._cluster.zookeeper.hosts)
         self._feeder = Feeder(self._cluster.source, self._watch, tuples_per_sec)
         self._targets = {kind.target: threading.Lock() for kind in KINDS}
@@ -82,8 +83,12 @@ class Run:
     def _rounds(self, seed: int, faults: int, kinds: list[Kind]) -> None:
         for one in draw(seed, faults, kinds):
             self._round(one)
-            if self._report.violations or self._supervisor.violations or self._order.violations:
+            if self._late() or self._report.violations or self._supervisor.violations or self._order.violations:
                 break
+
+    def _late(self) -> bool:
+        """Tell that the time for faults is over."""
+        return self._report.secs() > self._ends_at
 
     def _explain(self, life: Life, end: dict[str, Any]) -> str | None:
         return explain(end, self._injector.poisoned, self._injector.heal)
@@ -116,6 +121,8 @@ class Run:
     def _inject(self, faults: tuple[Fault, ...]) -> None:
         running: set[Future[None]] = set()
         for fault in faults:
+            if self._late():
+                break
             running = {future for future in running if not future.done()}
             if not fault.overlaps or len(running) >= OVERLAPPING_MAX:
                 wait(running)

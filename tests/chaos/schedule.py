@@ -51,7 +51,7 @@ PARTITION_GONE = "partition-gone"
 
 KINDS = (
     Kind(DRIVER_KILL, "driver", ("driver", "driver and its JVM"), weight=2),
-    Kind(DRIVER_STOP, "driver", ("driver", "driver and its JVM"), (0.0, 8.0)),
+    Kind(DRIVER_STOP, "driver", ("driver", "driver and its JVM"), (0.0, 3.0)),
     Kind(PYTHON_WORKER_STOP, "spark", (f"at {deaths.EXECUTING}",), (1.0, 14.0)),
     Kind(PYTHON_WORKER_KILL, "spark", ("worker", "daemon", f"at {deaths.EXECUTING}"), weight=3),
     Kind(EXECUTOR_KILL, "spark", weight=2),
