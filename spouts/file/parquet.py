@@ -113,13 +113,8 @@ class ParquetReader:
     def __init__(self) -> None:
         self._kept: tuple[Any, Any] = (None, None)
 
-    def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Give the values of `columns` of each row of the piece."""
-        for part in self.read_tables(piece, columns):
-            yield from zip(*(part.column(name).to_pylist() for name in columns), strict=True)
-
     def read_tables(self, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
-        """Give the same as tables, one for each row group."""
+        """Give the rows of the piece as tables of `columns`, one for each row group."""
         pa = _pyarrow()
         with _same_file(piece.path, piece.size, piece.crc_after) as file:
             parquet = _open(pa, file, piece.path)
@@ -145,3 +140,8 @@ class ParquetReader:
         except (pa.ArrowException, OSError) as error:
             raise UnusableFile(f"file {path!r}, row group {group}, cannot be read: {error}") from None
         return table
+
+
+def values_of(table: Any, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Give the values of `columns` of each row of a table."""
+    return zip(*(table.column(name).to_pylist() for name in columns), strict=True)
