@@ -24,7 +24,7 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint postgresql-if-possible ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
+test: lint postgresql ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: chaos
@@ -32,8 +32,8 @@ chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check eve
 	@sh scripts/check_postgresql.sh
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-.PHONY: postgresql-if-possible
-postgresql-if-possible:
+.PHONY: postgresql
+postgresql: ## Check for PostgreSQL, for the tests that break real services; on Debian, as root, install it if missing
 	@sh scripts/check_postgresql.sh optional
 
 .PHONY: lint
