@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import random
 import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -63,4 +65,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = 1
+    try:
+        code = main()
+    except BaseException:  # interrupted, or the harness is broken: all has been stopped
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)  # threads of faults that were under way are not waited for; what they start dies with them
