@@ -26,7 +26,7 @@ from tests.chaos.design import Design
 
 LOOK_SECS = 0.05
 TRUE_TIME = time.time
-CLAIM_SECS = 20.0
+CLAIM_SECS = 10.0
 
 
 class Driver:

@@ -128,6 +128,21 @@ class Injector:
             raise Hanging(f"driver {life.number}, a zombie, still lives {ZOMBIE_SECS:.0f} s after it woke up")
         return f"driver {life.number} slept, then ended with {life.end()['error'] or 'nothing'}"
 
+    def _driver_rival(self, fault: Fault) -> str:
+        """Submit the topology a second time while a driver has it: that has to be refused."""
+        first = self._life()
+        rival = wait_until(self._supervisor.rival, 2 * VICTIM_SECS)
+        if not rival:
+            raise NoVictim("no driver waits")
+        wait_until(lambda: rival.ended or self._supervisor.driving is rival, ZOMBIE_SECS)
+        if rival.ended and rival.end()["error"] == "AlreadyRunning":
+            return f"driver {rival.number} was refused, driver {first.number} had it"
+        if self._supervisor.driving is rival:
+            return f"driver {rival.number} took over from driver {first.number}, which had ended"
+        if rival.ended:
+            return f"driver {rival.number} ended with {rival.end()['error']}"
+        raise Hanging(f"driver {rival.number}, a second one, was neither refused nor has it taken over")
+
     def _clock_jump(self, fault: Fault) -> str:
         life = self._life()
         life.shift_clock(fault.variant)
@@ -168,12 +183,21 @@ class Injector:
             return f"process {pid} slept {fault.variant[3:]} for {fault.hold_secs} s, and woke up"
         return f"process {pid} slept {fault.variant[3:]}, and was killed by Spark"
 
-    def _executor_kill(self, fault: Fault) -> str:
-        def look() -> list[psutil.Process]:
-            application = self._application()
-            return self._cluster.spark.executors_of(application) if application else []
+    def _executors(self) -> list[psutil.Process]:
+        application = self._application()
+        return self._cluster.spark.executors_of(application) if application else []
 
-        return self._kill(self._pick(fault, look, "executor"))
+    def _executor_pause(self, fault: Fault) -> str:
+        """Let an executor sleep, perhaps past the time-out of what it does, and wake up as a zombie."""
+        process = self._pick(fault, self._executors, "executor")
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
+            time.sleep(fault.hold_secs)
+            process.resume()
+        return f"process {process.pid} for {fault.hold_secs} s"
+
+    def _executor_kill(self, fault: Fault) -> str:
+        return self._kill(self._pick(fault, self._executors, "executor"))
 
     def _kill(self, process: psutil.Process) -> str:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -203,7 +203,6 @@ class Run:
 
     def _stop(self) -> None:
         """End everything, whatever the state it is in."""
-        self._report.violation(*self._supervisor.violations)
         self._feeder.stop()
         self._watch.stop()
         self._order.stop()
@@ -212,6 +211,7 @@ class Run:
         try:
             self._supervisor.stop()
         finally:
+            self._report.violation(*self._supervisor.violations)
             try:
                 self._cluster.stop()
             finally:

@@ -27,9 +27,11 @@ class Kind:
 
 DRIVER_KILL = "driver-kill"
 DRIVER_STOP = "driver-stop"
+DRIVER_RIVAL = "driver-rival"
 PYTHON_WORKER_KILL = "python-worker-kill"
 PYTHON_WORKER_STOP = "python-worker-stop"
 EXECUTOR_KILL = "executor-kill"
+EXECUTOR_PAUSE = "executor-pause"
 SPARK_WORKER_KILL = "spark-worker-kill"
 ZOOKEEPER_KILL = "zookeeper-kill"
 ZOOKEEPER_PAUSE = "zookeeper-pause"
@@ -52,9 +54,11 @@ PARTITION_GONE = "partition-gone"
 KINDS = (
     Kind(DRIVER_KILL, "driver", ("driver", "driver and its JVM"), weight=2),
     Kind(DRIVER_STOP, "driver", ("driver", "driver and its JVM"), (0.0, 3.0)),
+    Kind(DRIVER_RIVAL, "driver"),
     Kind(PYTHON_WORKER_STOP, "spark", (f"at {deaths.EXECUTING}",), (1.0, 14.0)),
     Kind(PYTHON_WORKER_KILL, "spark", ("worker", "daemon", f"at {deaths.EXECUTING}"), weight=3),
     Kind(EXECUTOR_KILL, "spark", weight=2),
+    Kind(EXECUTOR_PAUSE, "spark", hold_secs=(0.5, 12.0)),
     Kind(SPARK_WORKER_KILL, "spark", ("worker", "with its executors"), (0.0, 3.0)),
     Kind(ZOOKEEPER_KILL, "zookeeper", hold_secs=(0.0, 5.0), weight=2),
     Kind(ZOOKEEPER_PAUSE, "zookeeper", hold_secs=(0.2, 6.0)),

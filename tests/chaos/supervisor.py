@@ -100,7 +100,6 @@ class Supervisor:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self.driving: Life | None = None
-        self.held_until = 0.0
         self.ends: Counter[str] = Counter()
         self.violations: list[str] = []
         self.replays = 0
@@ -118,18 +117,27 @@ class Supervisor:
     def rest(self) -> None:
         """Let the driver that runs end in good order."""
         with self._lock:
-            self._design = None
-            life, self.driving = self.driving, None
-        if life is None:
-            return
-        life.replaced = time.monotonic()
-        life.signal(signal.SIGTERM, group=False)
-        if not wait_until(lambda: life.ended, END_SECS):
-            self.violations.append(f"driver {life.number} does not end within {END_SECS:.0f} s of SIGTERM")
+            self._design = self.driving = None
+            asked = [life for life in self._lives if life.driving and life.replaced is None]
+            for life in asked:
+                life.replaced = time.monotonic()
+                life.signal(signal.SIGTERM, group=False)
+        for life in asked:
+            if not wait_until(lambda life=life: life.ended, END_SECS):
+                self.violations.append(f"driver {life.number} does not end within {END_SECS:.0f} s of SIGTERM")
+
+    def rival(self) -> Life | None:
+        """Let a driver that waits run the topology too, though another one does; None: none is ready."""
+        with self._lock:
+            life = next((life for life in self._lives if life.ready and not life.driving), None)
+            if life is not None and self._design is not None:
+                self._promote(life, self._design)
+            return life
 
     def replace(self, life: Life) -> None:
         """Take the topology from a driver, without telling it, and give it to another one."""
         with self._lock:
+            life.replaced = time.monotonic()
             if self.driving is life:
                 self.driving = None
 
@@ -144,7 +152,8 @@ class Supervisor:
         if not wait_until(lambda: not self._lives, END_SECS):
             self.violations.append(f"drivers {[life.number for life in self._lives]} do not end")
         self._stopping.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         for life in self._lives:
             life.signal(signal.SIGKILL, group=True)
             life.process.wait()
@@ -174,10 +183,14 @@ class Supervisor:
                 self.violations.append(f"driver {life.number} hangs: " + ("it does not end" if late else "no Spark"))
                 life.signal(signal.SIGKILL, group=True)
         waiting = [life for life in self._lives if not life.driving]  # a driver drives once
-        if self.driving is None and self._design is not None and now >= self.held_until:
+        if self.driving is None:  # one may have taken over by itself
+            self.driving = next((life for life in self._lives if life.driving and life.replaced is None), None)
+        if self.driving is None and self._design is not None:
             ready = next((life for life in waiting if life.ready), None)
             if ready is not None:
                 self._promote(ready, self._design)
+                self.driving = ready
+                self.takeovers += 1
                 waiting.remove(ready)
         if not waiting and not self._closing:
             self._bear()
@@ -185,8 +198,6 @@ class Supervisor:
     def _promote(self, life: Life, design: Design) -> None:
         assert life.process.stdin is not None
         life.driving = True
-        self.driving = life
-        self.takeovers += 1
         with contextlib.suppress(BrokenPipeError):
             life.process.stdin.write(f"{design.to_json()}\n".encode())
             life.process.stdin.flush()
