@@ -109,6 +109,12 @@ class UnknownConfigKey(DeclarationError, KeyError):
     __str__ = Exception.__str__
 
 
+class SecretMissing(StormlineError, LookupError):
+    """There is no secret where a setting refers to one."""
+
+    __str__ = Exception.__str__
+
+
 class InvalidRegistration(DeclarationError):
     """A class that cannot be registered for serialization as asked."""
 
@@ -182,6 +188,6 @@ class MissingExtra(StormlineError, ImportError):
     """An optional package is needed and not installed."""
 
     @classmethod
-    def of(cls, extra: str, who: str) -> MissingExtra:
-        """Build the message for `who` without pyarrow, which `extra` installs."""
-        return cls(f"{who} needs the package pyarrow, which is not installed: pip install 'stormline[{extra}]'")
+    def of(cls, extra: str, who: str, package: str = "pyarrow") -> MissingExtra:
+        """Build the message for `who` without `package`, which `extra` installs."""
+        return cls(f"{who} needs the package {package}, which is not installed: pip install 'stormline[{extra}]'")
