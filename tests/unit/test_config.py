@@ -42,17 +42,25 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     "text": (["", "x"], [None, 1, b"x"], "text"),
     "path": (
         ["/transactional", "/a/b-c"],
-        ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3],
+        ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3, "/zookeeper", "/zookeeper/a"]
+        + [f"/{part}" for part in ("a\n", "ä", "\u0430", "a b", ".a", "x" * 129)],
         "an absolute znode path such as '/transactional'",
     ),
     "hosts or none": (
         [None, ["a"], ("a", "10.0.0.1")],
-        ["localhost", [], [""], [1], {"a": 1}],
+        ["localhost", [], [""], [1], {"a": 1}, ["a/b"], ["a,b"], ["a b"], ["a\n"], ["\u0430"], ["x" * 256]],
         "a list of host names, or None",
     ),
     "port or none": ([None, 1, 65535], [0, 65536, "2181", 2181.0, True], "a port from 1 to 65535, or None"),
     "registrations": ([[], ()], [[Point], "Point", None], "registrations made by register_serialization"),
     "placement": (["driver", "executors"], ["drivers", "", None, 1, ["driver"], True], "'driver' or 'executors'"),
+    "auth scheme or none": ([None, "digest", "sasl"], ["", "ip", "Digest", 1, ["digest"]], "'digest', 'sasl' or None"),
+    "secret or none": (
+        [None, "env:NAME", "file:/a/b c"],
+        ["user:password", "env:", "env:1x", "file:", "ENV:NAME", " env:NAME", "env:A\n", b"env:NAME", 3],
+        "a reference to where it is kept, env:NAME or file:PATH, not the secret itself",
+    ),
+    "file or none": ([None, "ca.pem", "/a/b"], ["", 1, b"x", "a\0b", "a\n"], "the path of a file, or None"),
     "any": ([None, 1, object()], [], "any value"),
 }
 
@@ -66,7 +74,9 @@ def test_every_key_takes_what_fits_and_says_what_it_expected(key: str) -> None:
     for value in wrong:
         with pytest.raises(InvalidConfig) as caught:
             check_config({key: value}, "here")
-        assert str(caught.value) == f"here: {key} is {value!r}, expected {expected}"
+        secret = known.kind == "secret or none"
+        shown = f"a {type(value).__name__} that is not shown" if secret else repr(value)
+        assert str(caught.value) == f"here: {key} is {shown}, expected {expected}"
 
 
 @pytest.mark.parametrize("key", KNOWN_KEYS)
@@ -88,6 +98,7 @@ def test_every_kind_of_check_is_in_use() -> None:
         ("topology.max.spout.pendng", "; did you mean 'topology.max.spout.pending'?"),
         ("topology.message.timeout.sec", "; did you mean 'topology.message.timeout.secs'?"),
         ("transactional.zookeeper.server", "; did you mean 'transactional.zookeeper.servers'?"),
+        ("storm.zookeeper.auth.schem", "; did you mean 'storm.zookeeper.auth.scheme'?"),
         ("topology.", ""),
         ("transactional.x", ""),
     ],
@@ -97,9 +108,32 @@ def test_an_unknown_key_of_ours_is_an_error_with_the_nearest_one(key: str, near:
         check_config({key: 1}, "here")
     assert str(caught.value).startswith(f"here: unknown key {key!r}{near}")
     assert str(caught.value).endswith(
-        "; keys of your own may have any name that does not begin with 'topology.' or 'transactional.'"
+        "; keys of your own may have any name that does not begin with 'topology.', 'transactional.' or "
+        "'storm.zookeeper.'"
     )
     assert isinstance(caught.value, (StormlineError, KeyError, ValueError))
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("storm.zookeeper.topology.auth.payload", "storm.zookeeper.auth.scheme and storm.zookeeper.auth.payload"),
+        ("storm.zookeeper.auth.password", "storm.zookeeper.auth.scheme and storm.zookeeper.auth.payload"),
+        ("storm.zookeeper.ssl.keystore.path", "transactional.zookeeper.ssl.ca, .*, which take PEM files"),
+    ],
+)
+def test_a_key_of_storms_that_would_protect_nothing_is_refused(key: str, instead: str) -> None:
+    with pytest.raises(UnknownConfigKey, match=rf"^here: {key} has no effect here; set {instead}$"):
+        check_config({key: "x"}, "here")
+
+
+def test_the_repr_shows_no_secret() -> None:
+    config = Config({"storm.zookeeper.auth.payload": "u:hunter2", "my.password": "hunter2", "a": 1})
+    config["topology.kryo.register"] = []
+    assert repr(config) == (
+        "{'storm.zookeeper.auth.payload': *****, 'my.password': *****, 'a': 1, 'topology.kryo.register': []}"
+    )
+    assert repr(Config({"my.password": "env:X", "b": 2})) == "{'my.password': 'env:X', 'b': 2}"
 
 
 @pytest.mark.parametrize(
