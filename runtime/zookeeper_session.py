@@ -249,10 +249,11 @@ class ZooKeeperSession:
 
     def _unreachable(self, what: str) -> ZooKeeperUnreachable:
         tls = "" if self._security.tls else "not "
+        sasl = " (and SASL: a server without it does not answer)" if self._security.scheme == "sasl" else ""
         said = f" (the last problem, {tls}speaking TLS: {self._said.text})" if self._said.text else ""
         return ZooKeeperUnreachable(
             f"no ZooKeeper for {self._node}: {self._hosts} {what} within {self._connection_timeout_ms} ms{said}; "
-            "check that a ZooKeeper server runs there, and the configuration keys "
+            f"check that a ZooKeeper server{sasl} runs there, and the configuration keys "
             f"{ZOOKEEPER_SERVERS}, {ZOOKEEPER_PORT} and {ZOOKEEPER_SSL_ENABLE}"
         )
 
@@ -270,7 +271,7 @@ class _LastWarning(logging.Handler):
         message = without_secrets(record.getMessage())
         if record.exc_info and record.exc_info[1] is not None:
             message += f": {without_secrets(str(record.exc_info[1]))}"
-        if not message.startswith("Transition to"):
+        if not message.startswith(("Transition to", "Failed connecting")):
             self.text = message[:300]
         self.auth_failed |= message.startswith("AUTH_FAILED")
 
