@@ -24,6 +24,13 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 test: lint ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
 
+INPUTS ?= 100000
+SEED ?= 1
+
+.PHONY: fuzz
+fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000 SEED=1)
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
+
 .PHONY: lint
 lint: env ## Check style, format, types and which room imports which
 	$(BIN)/python -m ruff check .
