@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from stormline.runtime.packed import Packed
+from stormline.runtime.packed import ARROW, ROWS, Packed
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 
@@ -89,11 +90,18 @@ def decode(block: bytes, origin: Origin) -> Block:
                 f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
                 f"epoch {origin.epoch}, wave {origin.wave}"
             )
+        decoded = [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments]
+        numbers = [n for a, e, s, t, rows, _, kind in segments for n in (a, e, s, t, rows, kind)]
         if closing is not None:
             counts, failed = closing
+            numbers += chain(chain.from_iterable(counts), failed)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        return Block(stage, slot, [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments], closing)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        if any(type(n) is not int or n < 0 for n in (stage, slot, *numbers)):
+            raise CorruptData("a block whose attempts, edges, tasks or counts are no whole numbers")
+        if any(type(s.packed.data) is not bytes or s.packed.kind not in (ROWS, ARROW) for s in decoded):
+            raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
+        return Block(stage, slot, decoded, closing)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error

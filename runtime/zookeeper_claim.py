@@ -22,6 +22,8 @@ from stormline.topology.serialization import PLAIN, Registry
 VANISH_MARGIN_MS = 4000
 """A dead session lasts up to a tick longer than its timeout, and the server may have granted a longer one."""
 POLL_SECS = 0.1
+EPOCH_MAX = (1 << 31) - 1
+"""Attempt ids begin anew a billion further with each epoch, and are 64 bits wide in many a database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Owner:
         kinds = {"epoch": int, "token": str, "writes": int}
         if not isinstance(value, dict) or {key: type(value[key]) for key in value} != kinds:
             raise StateCorrupt(f"{path} holds {value!r:.100}, which is no owner; nothing was changed")
+        if not (0 < value["epoch"] <= EPOCH_MAX and 0 <= value["writes"] < 1 << 63):
+            raise StateCorrupt(
+                f"{path} holds {value!r:.100}; epochs go from 1 to {EPOCH_MAX}, and writes are counted from 0; nothing "
+                "was changed"
+            )
         return cls(**value)
 
 

@@ -62,7 +62,10 @@ def values_of(array: Any) -> list[Any]:
             array = array.cast(coarser)
         except pa.ArrowInvalid as error:
             raise ColumnCannotTravel(f"type {array.type} holds what Python's {coarser} cannot: {error}") from None
-    values: list[Any] = array.to_pylist()
+    try:
+        values: list[Any] = array.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError, LookupError) as error:
+        raise ColumnCannotTravel(f"type {array.type} holds what no value of Python's can: {error}") from None
     return values
 
 

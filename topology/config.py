@@ -188,7 +188,7 @@ _OURS = ("topology.", "transactional.", "storm.zookeeper.")
 
 
 def _is_int(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 1 << 31
 
 
 def _is_number(value: Any) -> bool:
@@ -196,10 +196,10 @@ def _is_number(value: Any) -> bool:
 
 
 _CHECKS: dict[str, tuple[str, Any]] = {
-    "count": ("a whole number of at least 1", lambda v: _is_int(v, 1)),
+    "count": ("a whole number of at least 1, below 2**31", lambda v: _is_int(v, 1)),
     "count or zero": ("a whole number of at least 0, or None", lambda v: v is None or _is_int(v, 0)),
     "count or none": ("a whole number of at least 1, or None", lambda v: v is None or _is_int(v, 1)),
-    "seconds": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "seconds": ("a number of seconds above 0, up to 1e9", lambda v: _is_number(v) and 0 < v <= 1e9),
     "number": ("a number", _is_number),
     "flag": ("True or False", lambda v: isinstance(v, bool)),
     "text": ("text", lambda v: isinstance(v, str)),

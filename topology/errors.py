@@ -18,6 +18,14 @@ class ReportedFailedException(FailedException):
     """A `FailedException` that is also written to the log."""
 
 
+def shown(value: object, chars_max: int = 80) -> str:
+    """Return the repr of a value, cut: those of stored values run code of the user's, which may raise."""
+    try:
+        return f"{value!r:.{chars_max}}"
+    except Exception as error:
+        return f"whose repr raises {type(error).__name__}"
+
+
 def did_you_mean(got: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known name, or an empty text."""
     near = difflib.get_close_matches(str(got), list(known), n=1, cutoff=0.6)

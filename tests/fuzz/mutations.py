@@ -104,7 +104,8 @@ def _noise(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 _MUTATIONS = (
-    _flip, _flip, _byte, _byte, _truncate, _cut_out, _double, _splice, _length, _length, _nest, _extension, _pickle, _noise,
+    _flip, _flip, _byte, _byte, _truncate, _cut_out, _double, _splice, _length, _length,
+    _nest, _extension, _pickle, _noise,
 )  # fmt: skip
 
 
@@ -117,8 +118,9 @@ def _deep(levels: int) -> Any:
 
 STRANGE: list[Any] = [
     None, True, False, 0, 1, -1, 2**31, 2**63, -(2**63), 2**64, 2**200, 0.5, -0.0, 1e308, float("inf"), float("nan"),
-    "", "\0", "a\nb", "../../etc/passwd", "/dev/zero", "/", "\u202e", "\udc80", "x" * 5000, "env:NOBODY", "file:/dev/zero",
-    "1", "[", b"", b"\xff", b"x" * 14, PICKLES[-1], [], [[]], {}, {"a": 1}, (), (1, 2), _deep(50), [None] * 9, [0] * 300,
+    "", "\0", "a\nb", "../../etc/passwd", "/dev/zero", "/", "\u202e", "\udc80", "x" * 5000,
+    "env:NOBODY", "file:/dev/zero", "1", "[", b"", b"\xff", b"x" * 14, PICKLES[-1], [], [[]], {}, {"a": 1},
+    (), (1, 2), _deep(50), [None] * 9, [0] * 300,
 ]  # fmt: skip
 
 

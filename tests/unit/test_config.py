@@ -33,10 +33,14 @@ class AsText:
 
 # Of each kind: what fits, what does not, and what the message says was expected.
 KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
-    "count": ([1, 10**9], [0, -1, 1.0, "1", True, None], "a whole number of at least 1"),
+    "count": ([1, 10**9], [0, -1, 1.0, "1", True, None, 2**31], "a whole number of at least 1, below 2**31"),
     "count or zero": ([None, 0, 3], [-1, 0.5, "0", False], "a whole number of at least 0, or None"),
     "count or none": ([None, 1], [0, 1.5, "1", True], "a whole number of at least 1, or None"),
-    "seconds": ([1, 0.5, 10**6], [0, -1, "30", True, None, float("nan")], "a number of seconds above 0"),
+    "seconds": (
+        [1, 0.5, 10**9],
+        [0, -1, "30", True, None, float("nan"), float("inf"), 1e300],
+        "a number of seconds above 0, up to 1e9",
+    ),
     "number": ([0, 0.05, -1], ["0.05", True, None], "a number"),
     "flag": ([True, False], [0, 1, "true", None], "True or False"),
     "text": (["", "x"], [None, 1, b"x"], "text"),
