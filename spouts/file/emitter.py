@@ -16,6 +16,7 @@ from stormline.spouts.file.rows import RowFormat, RowProblem
 from stormline.spouts.file.settings import FileSettings
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Collector, ITransactionalEmitter, Metadata
+from stormline.topology.errors import CorruptData
 
 log = logging.getLogger("stormline")
 
@@ -42,6 +43,7 @@ class FileEmitter(ITransactionalEmitter):
         Raises:
             FileVanished, FileChanged: a file is not what it was when the batch was planned.
             BadLine: a row cannot be read, unless such rows are to be skipped.
+        CorruptData: what is stored of the batch is not what was planned.
         """
         settings = self._settings
         pieces = pieces_of(metadata, settings.format, self._task, self._tasks)
@@ -131,7 +133,11 @@ def _emit_piece(
             offset = end
         one_by_one *= 4
     if emitted + len(bad) != piece.rows:
-        raise AssertionError(f"planned {piece}, but found {emitted} rows and {len(bad)} bad ones")
+        raise CorruptData(
+            f"{piece.path}:{piece.line}: the stored batch has {piece.rows} rows from here on, and the file, which has "
+            f"not changed, has {emitted} and {len(bad)} bad ones; restore the state from a backup, or begin anew under "
+            "another topology id"
+        )
     if bad:
         log.warning(
             "%s: left out %d of the %d rows from line %d on; the first: line %d: %s",

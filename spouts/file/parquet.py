@@ -39,7 +39,7 @@ def _footer_crc(file: BinaryIO, path: str, size: int) -> int:
 def _open(pa: Any, file: BinaryIO, path: str) -> Any:
     try:
         return pa.parquet.ParquetFile(file)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # a name that is no UTF-8 is a ValueError
         raise UnusableFile(f"file {path!r} cannot be read as Parquet: {error}") from None
 
 
@@ -103,6 +103,17 @@ def _same_file(path: str, size: int, crc: int) -> BinaryIO:
     return file
 
 
+def _values(table: Any, name: str, path: str) -> list[Any]:
+    try:
+        values: list[Any] = table.column(name).to_pylist()
+    except (ValueError, OverflowError, LookupError) as error:
+        raise UnusableFile(
+            f"file {path!r}, column {name!r}, holds what no value of Python's can ({error}); leave it out of fields, "
+            "or let a bolt take it that takes record batches"
+        ) from None
+    return values
+
+
 class ParquetReader:
     """Reads pieces, one row group at a time; keeps the last row group, as the next batch often begins in it.
 
@@ -116,7 +127,7 @@ class ParquetReader:
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
         """Give the values of `columns` of each row of the piece."""
         for part in self.read_tables(piece, columns):
-            yield from zip(*(part.column(name).to_pylist() for name in columns), strict=True)
+            yield from zip(*(_values(part, name, piece.path) for name in columns), strict=True)
 
     def read_tables(self, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
         """Give the same as tables, one for each row group."""
@@ -138,10 +149,11 @@ class ParquetReader:
     def _read_group(pa: Any, parquet: Any, path: str, group: int, columns: Sequence[str]) -> Any:
         try:
             table = parquet.read_row_group(group, columns=list(columns))
+            table.validate(full=True)
             for index, field in enumerate(table.schema):
                 coarser = in_microseconds(field.type)
                 if coarser is not None:
                     table = table.set_column(index, field.name, table.column(index).cast(coarser))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise UnusableFile(f"file {path!r}, row group {group}, cannot be read: {error}") from None
         return table
