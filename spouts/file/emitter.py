@@ -8,9 +8,10 @@ import zlib
 from collections.abc import Sequence
 
 from stormline.spouts.file.csv_columns import CsvColumns
-from stormline.spouts.file.errors import BadLine, FileChanged, FileVanished
+from stormline.spouts.file.errors import BadLine, FileChanged
 from stormline.spouts.file.formats import columns_reader, rows_of
 from stormline.spouts.file.metadata import Piece, columns_of, pieces_of
+from stormline.spouts.file.opening import open_rows
 from stormline.spouts.file.parquet import ParquetReader
 from stormline.spouts.file.rows import RowFormat, RowProblem
 from stormline.spouts.file.settings import FileSettings
@@ -76,11 +77,7 @@ class FileEmitter(ITransactionalEmitter):
 
 def read_piece(piece: Piece) -> bytes:
     """Return the bytes of a piece; raise `FileVanished` or `FileChanged` where they are not what they were."""
-    try:
-        file = open(piece.path, "rb")  # noqa: SIM115 - closed below
-    except FileNotFoundError:
-        raise FileVanished.at(piece.path, piece.size) from None
-    with file:
+    with open_rows(piece.path, piece.size) as file:
         size = os.fstat(file.fileno()).st_size
         if size != piece.size:
             raise FileChanged.size(piece.path, piece.size, size)

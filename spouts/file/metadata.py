@@ -192,11 +192,20 @@ def _are(kind: type, values: list[Any]) -> bool:
 
 
 def _are_texts(values: Any) -> bool:
-    return type(values) is list and _are(str, values)
+    return type(values) is list and _are(str, values) and all(map(_is_utf8, values))
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode()) or not text
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_file(path: Any, size: Any) -> bool:
-    return type(path) is str and path[:1] == "/" and "\0" not in path and type(size) is int and 0 <= size < 1 << 48
+    if type(path) is not str or path[:1] != "/" or "\0" in path or not _is_utf8(path):
+        return False
+    return type(size) is int and 0 <= size < 1 << 48
 
 
 def _is_piece(files: int, file: Any, start: Any, end: Any, line: Any, rows: Any, before: Any, after: Any) -> bool:

@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from stormline.spouts.file.errors import FileChanged, FileVanished, UnusableFile
+from stormline.spouts.file.errors import FileChanged, UnusableFile
 from stormline.spouts.file.layout import Opened
 from stormline.spouts.file.metadata import Piece, Position
+from stormline.spouts.file.opening import open_rows
 from stormline.topology.columns import in_microseconds
 from stormline.topology.errors import MissingExtra
 
@@ -55,7 +56,7 @@ class ParquetRanges:
 
     def begin(self, path: str) -> Opened:
         pa = _pyarrow()
-        with open(path, "rb") as file:
+        with open_rows(path) as file:
             found = os.fstat(file.fileno())
             crc = _footer_crc(file, path, found.st_size)
             names = list(_open(pa, file, path).schema_arrow.names)
@@ -86,10 +87,7 @@ class ParquetRanges:
 
 
 def _same_file(path: str, size: int, crc: int) -> BinaryIO:
-    try:
-        file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    except FileNotFoundError:
-        raise FileVanished.at(path, size) from None
+    file = open_rows(path, size)
     try:
         found = os.fstat(file.fileno()).st_size
         if found != size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,7 @@ class TestFiles:
             ({"files": [["relative", 3]]}, "has the files "),
             ({"files": [["/a\0b", 3]]}, "has the files "),
             ({"files": [["/a", -3]]}, "has the files "),
+            ({"files": [["/\udc80", 3]]}, "has the files "),
             ({"pieces": [[1, 0, 4, 2, 1, 0, 0]]}, "has the pieces "),
             ({"pieces": [[0, 4, 0, 2, 1, 0, 0]]}, "has the pieces "),
             ({"pieces": [[0, 0, 4]]}, "has the pieces "),
@@ -194,6 +196,26 @@ class TestFiles:
             Progress.from_metadata({**metadata, **change}, "csv")
         with pytest.raises(CorruptData, match="of FileTransactionalSpout, version 1"):
             Progress.from_metadata({key: value for key, value in metadata.items() if key not in change}, "csv")
+
+    def test_what_is_no_file_to_read_is_refused(self, run: Run, tmp_path: Path) -> None:
+        metadata = run.plan()
+        os.mkfifo(tmp_path / "fifo")
+        for path, message in (
+            (tmp_path, "is no regular file; a batch must be readable again, so pipes and devices will not do"),
+            (tmp_path / "fifo", "is no regular file"),
+            (Path(os.devnull), "is no regular file"),
+            (
+                tmp_path / "a.csv" / "b",
+                r"cannot be opened on .* \(Not a directory\); the driver and every executor must",
+            ),
+            (tmp_path / ("x" * 300), r"cannot be opened on .* \(File name too long\)"),
+        ):
+            metadata["files"][0][0] = str(path)
+            with pytest.raises(UnusableFile, match=message):
+                run.emit(metadata)
+            metadata["at"][0] = str(path)
+            with pytest.raises(UnusableFile, match=message):
+                Run(run.spout, 1, [metadata])
 
     def test_a_wrong_number_of_rows_is_corrupt(self, run: Run) -> None:
         metadata = run.plan()
