@@ -23,6 +23,14 @@ class ArrowBatchBolt(IArrowBatchBolt):
     field of a tuple, was given to `prepare`. How tuples are cut into batches is not defined, and differs from attempt
     to attempt. It may emit batches (`collector.emit_batch`) and tuples. As an `ICommitter`, or declared by
     `set_committer_bolt`, it finishes in the commit phase.
+
+    Batches that were emitted as such keep their types; of a dictionary, what their rows do not need may be gone. Of
+    tuples the engine makes batches, each with the types that its values have (`stormline.topology.columns`): a column
+    of nothing but None is of the type null, one of int and float of the type double. Tuples that no column holds as
+    they are stop the topology: `ColumnCannotTravel`.
+
+    Raises:
+        MissingExtra: pyarrow is not installed; when the bolt is declared.
     """
 
 
@@ -42,6 +50,6 @@ class BatchSource(NamedTuple):
 
 
 def source_of(batch: pyarrow.RecordBatch) -> BatchSource:
-    """Return who emitted the rows of a batch that `execute_batch` was given."""
+    """Return who emitted the rows of a batch that `execute_batch` was given, or of one made of it with its schema."""
     component, stream, task = (batch.schema.metadata[key].decode() for key in ORIGIN_KEYS)
     return BatchSource(component, stream, int(task))

@@ -4,7 +4,8 @@ committed             {txid, attempt}: the last committed transaction
 batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …]}
 
 A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
-committed transaction is kept: the next one begins where it ended.
+committed transaction is kept: the next one begins where it ended. Earlier ones are removed as new batches begin, so
+that a commit is as small a write as can be: there are never more than twice topology.max.spout.pending, and that one.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ def _from_value(txid: int, value: Any) -> Batch:
         ) from error
 
 
+def record_of(attempt: TransactionAttempt) -> Put:
+    """Return what records the commit of an attempt."""
+    return Put(COMMITTED, {"txid": attempt.transaction_id, "attempt": attempt.attempt_id})
+
+
 class Batches:
     """The stored batches of one topology, and the committed txid. Every change is durable when the call returns."""
 
@@ -71,7 +77,8 @@ class Batches:
         self._store = store
         self._state = RotatingState(store, BATCHES)
         self.committed = self._read_committed()
-        self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids()}
+        last = max(self.committed, 1)
+        self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids() if txid >= last}
         self._check()
 
     def _read_committed(self) -> int:
@@ -99,8 +106,17 @@ class Batches:
         return {txid: batch for txid, batch in self.known.items() if txid > self.committed}
 
     def begin(self, metadata: Mapping[int, Any]) -> None:
-        """Store new batches by txid."""
-        self._put({txid: Batch(value) for txid, value in metadata.items()})
+        """Store new batches by txid, and remove those that nobody needs any more."""
+        batches = {txid: Batch(value) for txid, value in metadata.items()}
+        cleanup = self._state.cleanup_ops(self.committed)
+        try:
+            puts = self._state.put_ops({txid: _to_value(batch) for txid, batch in batches.items()})
+            self._store.write([*puts, *cleanup])
+        except StateTooLarge:
+            self._store.write(cleanup)
+            self._put(batches)
+        else:
+            self.known.update(batches)
 
     def fix(self, batches: Mapping[int, Batch]) -> None:
         """Store all that defines these batches, before any of their commits may begin."""
@@ -111,12 +127,10 @@ class Batches:
         batch = self.known[txid]
         self.known[txid] = Batch(batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions})
 
-    def commit(self, attempt: TransactionAttempt) -> None:
-        """Record a commit: from now on the next one may begin. One write, clean-up included."""
+    def recorded(self, attempt: TransactionAttempt) -> None:
+        """Take note that the record of a commit has been written."""
         txid = attempt.transaction_id
         assert txid == self.committed + 1, (txid, self.committed)
-        put = Put(COMMITTED, {"txid": txid, "attempt": attempt.attempt_id})
-        self._store.write([put, *self._state.cleanup_ops(txid)])
         self.committed = txid
         self.known.pop(txid - 1, None)
 

@@ -11,6 +11,7 @@ from stormline.runtime.emitted_batches import BatchCheck
 from stormline.runtime.rebinding import rebound
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
+    ColumnCannotTravel,
     DirectStreamMismatch,
     EmitError,
     StaleEmit,
@@ -128,9 +129,12 @@ class TaskCollector:
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
         """Emit each row of a record batch, or of a table, as one tuple."""
         for checked in self.checked(batch, stream):
-            if self._plain[stream].rows:
-                self._plain[stream].flush()
-            self._plain[stream].route(checked)
+            output = self._plain.get(stream)
+            if output is None:  # closed meanwhile, by another thread: an abandoned commit
+                raise self._refused((), stream)
+            if output.rows:
+                output.flush()
+            output.route(checked)
 
     def checked(self, batch: Any, stream: str) -> list[Columns]:
         """Return what `emit_batch` would route; raise what it raises."""
@@ -225,10 +229,13 @@ class Logged:
         self._what = (component, task, stream)
 
     def take(self, tuples: Tuples) -> None:
-        """Log tuples."""
-        for rows in rows_of(tuples):
-            for row in rows:
-                log.info("%s, task %d emits to %s: %r", *self._what, row)
+        """Log tuples; what a record batch holds that no tuple can stops nothing here."""
+        try:
+            for rows in rows_of(tuples):
+                for row in rows:
+                    log.info("%s, task %d emits to %s: %r", *self._what, row)
+        except ColumnCannotTravel as error:
+            log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
 
     def take_direct(self, task: int, row: Row) -> None:
         """Log a row."""

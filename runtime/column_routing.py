@@ -7,7 +7,6 @@ from typing import Any
 
 from stormline.runtime.columns import Columns
 from stormline.topology.arrow import pyarrow_for
-from stormline.topology.columns import values_of
 
 Shares = list[tuple[int, Columns]]
 
@@ -78,7 +77,7 @@ def _encoded(pa: Any, columns: Columns, field: int) -> tuple[list[Any], Any]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     encoded = column.dictionary_encode(null_encoding="encode")
-    return values_of(encoded.dictionary), encoded.indices
+    return columns.values_within(field, encoded.dictionary), encoded.indices
 
 
 def _combined(pa: Any, keys: list[Any], codes: Any, more: list[Any], more_codes: Any) -> tuple[list[Any], Any]:

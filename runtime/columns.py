@@ -41,13 +41,21 @@ class Columns:
 
     def values(self, index: int) -> list[Any]:
         """Return the values of the field at `index`, which is not 0."""
-        return _values(self.batch, index - 1)
+        return self.values_within(index, self.batch.column(index - 1))
+
+    def values_within(self, index: int, array: Any) -> list[Any]:
+        """Return the values of `array`, made of the field at `index`; raise a `ColumnCannotTravel` that names it."""
+        try:
+            return values_of(array)
+        except ColumnCannotTravel as error:
+            name = self.batch.schema.names[index - 1]
+            raise ColumnCannotTravel(f"column {name!r} of a record batch: {error}") from None
 
     def rows(self) -> list[Row]:
         """Return rows, each beginning with the attempt."""
         if not self.batch.num_columns:
             return [[self.attempt] for _ in range(len(self))]
-        columns = [_values(self.batch, i) for i in range(self.batch.num_columns)]
+        columns = [self.values(i) for i in range(1, self.batch.num_columns + 1)]
         return list(map(list, zip(repeat(self.attempt), *columns)))
 
     def rows_in_parts(self) -> Iterator[list[Row]]:
@@ -58,13 +66,6 @@ class Columns:
 
 Tuples = list[Row] | Columns
 """How tuples move within the engine: as they were emitted."""
-
-
-def _values(batch: Any, column: int) -> list[Any]:
-    try:
-        return values_of(batch.column(column))
-    except ColumnCannotTravel as error:
-        raise ColumnCannotTravel(f"column {batch.schema.names[column]!r} of a record batch: {error}") from None
 
 
 def columns_of(tuples: Tuples, source: TupleSource) -> Columns:

@@ -108,7 +108,7 @@ class CommitTask:
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         for stream, direct, packed in self._deferred.emitted:
-            tuples = packed.unpack(self._attempt, self._env.registry)
+            tuples = packed.unpack_whole(self._attempt, self._env.registry)
             if isinstance(tuples, Columns):
                 self.collector.emit_batch(tuples.batch, stream)
             elif direct is None:
@@ -118,7 +118,7 @@ class CommitTask:
                     self.collector.emit_direct(direct, row, stream)
         for index, source_task, packed in self._deferred.tuples:
             source = self._env.source(self._env.plan.edges[index], source_task)
-            execute_tuples(self._bolt, packed.unpack(self._attempt, self._env.registry), source)
+            execute_tuples(self._bolt, packed.unpack_whole(self._attempt, self._env.registry), source)
         for edge, source_task, _, tuples in inbox:
             execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
         self.collector.flush()

@@ -1,117 +1,267 @@
-"""Committer: runs the commit phase of one attempt at a time, in a thread of its own, with a deadline."""
+"""Committer: runs commit phases in a thread of its own, one after another, and records each before the next begins."""
 
 from __future__ import annotations
 
 import logging
-import queue
 import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stormline.runtime.batches import record_of
 from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.remote_commit import CommitEngine
+from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
 
 log = logging.getLogger("stormline")
 
+LOOK_SECS = 0.02
+"""Time between two looks at a connection that is suspended."""
+
+PROOF_SECS = 0.5
+"""Age from which the last confirmed write no longer shows that this driver owns the topology."""
+
+
+SIGNAL_SECS = 0.005
+"""Time between two signals that commits have ended, while more of them follow: waking the loop for each would take
+longer than a small commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommitEnded:
-    """A commit phase has come to its end; nothing is recorded yet."""
+    """A commit has come to its end.
+
+    It is recorded where there is neither a `failure` of the commit phase nor an `error`: why nothing more can be
+    committed by this driver. `cannot_travel` names a bolt whose state did not fit, and why.
+    """
 
     attempt: TransactionAttempt
-    failure: Failure | None
-    cannot_travel: tuple[str, str] | None
+    failure: Failure | None = None
+    cannot_travel: tuple[str, str] | None = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Commit:
+    """The commit phase that runs. Who sets one of these under the lock decides: it is recorded, or its time is up."""
+
+    run: CommitRun
+    begun: float
+    recording: bool = False
+    timed_out: bool = False
 
 
 class Committer:
-    """One commit at a time. A commit that outlives its deadline keeps its place for as long again, so that its
-    effects end before the next attempt's begin; then it is abandoned: a thread cannot be killed.
+    """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1), while the
+    connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership.
+
+    A commit that outlives its deadline keeps its place for as long again, so that its effects end before the next
+    attempt's begin; then it is abandoned: a thread cannot be killed.
+
+    Args:
+        committed: the last transaction that is recorded.
+        begun: the last transaction of which a commit effect may have happened.
+        on_end: called from the committer's thread when there is something for `take_ended`; within `SIGNAL_SECS`, or
+            the time of the next commit if that is longer.
     """
 
     def __init__(
         self,
         env: TaskEnvironment,
         engine: CommitEngine,
-        on_end: Callable[[CommitEnded], None],
+        store: StateStore,
+        committed: int,
+        begun: int,
+        on_end: Callable[[], None],
         timeout_secs: float | None,
     ) -> None:
         self._env = env
         self._engine = engine
+        self._store = store
         self._on_end = on_end
         self._timeout_secs = timeout_secs
-        self._new_thread()
-        self._run: CommitRun | None = None
-        self._begun = 0.0
-        self._timed_out = False
+        self._lock = threading.Condition()
+        self._committed = committed
+        self._begun = begun
+        self._todo: deque[AttemptResult] = deque()
+        self._now: _Commit | None = None
+        self._ended: list[CommitEnded] = []
+        self._signalled = 0.0
+        self._proved = 0.0
+        self._closed = False
+        self._thread = self._new_thread()
 
-    def _new_thread(self) -> None:
-        self._todo: queue.SimpleQueue[CommitRun | None] = queue.SimpleQueue()
-        todo, name = self._todo, f"stormline-commit-{self._env.plan.topology_id}"
-        self._thread = threading.Thread(target=self._work, args=(todo,), daemon=True, name=name)
-        self._thread.start()
+    def _new_thread(self) -> threading.Thread:
+        name = f"stormline-commit-{self._env.plan.topology_id}"
+        thread = threading.Thread(target=self._work, daemon=True, name=name)
+        self._thread = thread
+        thread.start()
+        return thread
+
+    # ------------------------------------------------------------------------------------ from the topology's loop
 
     @property
     def busy(self) -> bool:
-        """Whether a commit phase runs."""
-        return self._run is not None
+        """Whether a commit runs or waits, or has ended and was not taken."""
+        with self._lock:
+            return bool(self._now is not None or self._todo or self._ended)
 
-    def start(self, result: AttemptResult) -> None:
-        """Begin a commit phase; `on_end` is called from its thread."""
-        assert not self.busy
-        run = CommitRun(self._env, result, self._engine)
-        self._run, self._begun, self._timed_out = run, time.monotonic(), False
-        self._todo.put(run)
+    def add(self, result: AttemptResult) -> None:
+        """Commit a processed attempt when its turn comes."""
+        txid = result.attempt.transaction_id
+        with self._lock:
+            assert not self._todo or txid == self._todo[-1].attempt.transaction_id + 1, (txid, self._todo)
+            self._todo.append(result)
+            self._lock.notify_all()
 
-    def _work(self, todo: queue.SimpleQueue[CommitRun | None]) -> None:
-        while (run := todo.get()) is not None:
-            try:
-                failure = run.run()
-            except BaseException as error:  # ours, not the user's: whatever it is, the topology must hear of it
-                text = "".join(traceback.format_exception(error))
-                failure = Failure("the commit phase", None, repr(error), traceback=text, fatal=True)
-            self._on_end(CommitEnded(run.attempt, failure, run.cannot_travel))
+    def revoke(self, txid: int = 0) -> None:
+        """Take back the commits from `txid` on that have not begun."""
+        with self._lock:
+            self._todo = deque(result for result in self._todo if result.attempt.transaction_id < txid)
 
-    def ended(self, attempt: TransactionAttempt) -> None:
-        """Take note that a commit phase has come to its end."""
-        if self._run is not None and self._run.attempt == attempt:
-            self._run = None
+    def txid_begun(self) -> int:
+        """Return the last transaction of which a commit effect may have happened."""
+        with self._lock:
+            return self._begun
+
+    def take_ended(self) -> list[CommitEnded]:
+        """Return the commits that have come to their ends since the last call, in order."""
+        with self._lock:
+            ended, self._ended = self._ended, []
+            return ended
 
     def overdue(self) -> TransactionAttempt | None:
-        """Return, once, the attempt whose commit has passed its deadline."""
-        if self._run is None or self._timeout_secs is None or self._timed_out:
-            return None
-        if time.monotonic() - self._begun < self._timeout_secs:
-            return None
-        self._timed_out = True
-        self._run.abandon()
-        return self._run.attempt
+        """Return, once, the attempt whose commit phase has passed its deadline; it can be recorded no more."""
+        with self._lock:
+            commit = self._now
+            if commit is None or self._timeout_secs is None or commit.timed_out or commit.recording:
+                return None
+            if time.monotonic() - commit.begun < self._timeout_secs:
+                return None
+            commit.timed_out = True
+        commit.run.abandon()
+        return commit.run.attempt
 
     def abandon_if_hung(self) -> None:
         """Give up waiting for a commit that has had its deadline twice."""
-        if self._run is None or not self._timed_out or self._timeout_secs is None:
-            return
-        if time.monotonic() - self._begun >= 2 * self._timeout_secs:
-            frames = sys._current_frames().get(self._thread.ident or 0)
-            where = "".join(traceback.format_stack(frames)[-3:]) if frames else ""
-            log.warning("the commit of %s hangs and is abandoned; its thread goes on at\n%s", self._run.attempt, where)
-            self._todo.put(None)
-            self._run = None
-            self._new_thread()
+        with self._lock:
+            commit = self._now
+            if commit is None or not commit.timed_out or self._timeout_secs is None:
+                return
+            if time.monotonic() - commit.begun < 2 * self._timeout_secs:
+                return
+            hung = self._thread
+            self._now = None
+        frames = sys._current_frames().get(hung.ident or 0)
+        where = "".join(traceback.format_stack(frames)[-3:]) if frames else ""
+        log.warning("the commit of %s hangs and is abandoned; its thread goes on at\n%s", commit.run.attempt, where)
+        self._new_thread()
 
     def deadline(self) -> float | None:
-        """Return the monotonic time at which this commit needs a look, if any."""
-        if self._run is None or self._timeout_secs is None:
-            return None
-        return self._begun + self._timeout_secs * (2 if self._timed_out else 1)
+        """Return the monotonic time at which the commit phase that runs needs a look, if any."""
+        with self._lock:
+            if self._now is None or self._now.recording or self._timeout_secs is None:
+                return None
+            return self._now.begun + self._timeout_secs * (2 if self._now.timed_out else 1)
 
     def close(self) -> None:
-        """Let the thread end; a commit that still runs can emit nothing more."""
-        if self._run is not None:
-            self._run.abandon()
-        self._todo.put(None)
+        """Let the thread end; a commit that still runs can emit nothing more, and is not recorded."""
+        with self._lock:
+            self._closed = True
+            self._todo.clear()
+            commit = self._now
+            if commit is not None and not commit.recording:
+                commit.timed_out = True
+            self._lock.notify_all()
+        if commit is not None:
+            commit.run.abandon()
+
+    # ------------------------------------------------------------------------------------ in its thread
+
+    def _work(self) -> None:
+        while (result := self._next()) is not None:
+            if self._may_begin(result):
+                commit = self._begin(result)
+                if commit is not None and not self._finish(commit):
+                    return
+
+    def _next(self) -> AttemptResult | None:
+        """Wait for the commit whose turn it is; None: the thread ends."""
+        with self._lock:
+            while not self._closed and self._thread is threading.current_thread():
+                if self._todo and self._todo[0].attempt.transaction_id == self._committed + 1:
+                    return self._todo[0]
+                self._lock.wait()
+            return None
+
+    def _may_begin(self, result: AttemptResult) -> bool:
+        """Tell whether the ownership is certain; ask ZooKeeper, unless it has confirmed a write lately: a driver that
+        slept must not begin a commit."""
+        if not self._store.connected():
+            time.sleep(LOOK_SECS)
+            return False
+        now = time.monotonic()
+        if now - self._proved > PROOF_SECS:
+            try:
+                self._store.write([])
+            except BaseException as error:
+                self._end(CommitEnded(result.attempt, error=error))
+                self.revoke()
+                return False
+            self._proved = now
+        return True
+
+    def _begin(self, result: AttemptResult) -> _Commit | None:
+        """Begin a commit, unless it was taken back meanwhile."""
+        with self._lock:
+            if self._closed or not self._todo or self._todo[0] is not result:
+                return None
+            self._todo.popleft()
+            self._begun = result.attempt.transaction_id
+            self._now = _Commit(CommitRun(self._env, result, self._engine), time.monotonic())
+            return self._now
+
+    def _finish(self, commit: _Commit) -> bool:
+        """Run a commit phase and record it; tell whether this thread goes on."""
+        failure = error = None
+        try:
+            failure = commit.run.run()
+        except BaseException as cause:  # ours, not the user's: whatever it is, the topology must hear of it
+            text = "".join(traceback.format_exception(cause))
+            failure = Failure("the commit phase", None, repr(cause), traceback=text, fatal=True)
+        attempt = commit.run.attempt
+        with self._lock:
+            if self._now is not commit:  # another thread is in its place
+                return False
+            if commit.timed_out:
+                failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
+            commit.recording = failure is None
+        if failure is None:
+            begun = time.monotonic()
+            try:
+                self._store.write([record_of(attempt)])
+                self._proved = begun
+            except BaseException as cause:  # the loop decides what follows
+                error = cause
+        with self._lock:
+            self._now = None
+            if failure is None and error is None:
+                self._committed = attempt.transaction_id
+        self._end(CommitEnded(attempt, failure, commit.run.cannot_travel, error))
+        return error is None
+
+    def _end(self, ended: CommitEnded) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._ended.append(ended)
+            more = bool(self._todo) and ended.failure is None and ended.error is None
+            if more and now - self._signalled < SIGNAL_SECS:
+                return
+            self._signalled = now
+        self._on_end()

@@ -202,5 +202,6 @@ def _committed(state: State, attempt: TransactionAttempt) -> tuple[State, list[A
     if state.active[txid].status is not Status.COMMITTING:
         return state, []
     assert txid == state.committed + 1, (txid, state.committed)
-    rest = {later: active for later, active in state.active.items() if later != txid}
+    rest = dict(state.active)
+    del rest[txid]
     return _commit_head(replace(state, committed=txid, active=rest))

@@ -28,6 +28,9 @@ class Packed:
     data: bytes
     kind: int = ROWS
 
+    def __reduce__(self) -> tuple[type[Packed], tuple[int, bytes, int]]:
+        return Packed, (self.rows, self.data, self.kind)
+
     @classmethod
     def of(cls, tuples: Tuples, source: TupleSource, registry: Registry) -> Packed:
         """Pack tuples; an `UnregisteredClass` names component, stream and field."""
@@ -44,6 +47,17 @@ class Packed:
         if self.kind == ARROW:
             return Columns(attempt, unpack_batch(self.data))
         return _unpack_rows(self.data, attempt, registry)
+
+    def unpack_whole(self, attempt: TransactionAttempt, registry: Registry) -> Tuples:
+        """Return the tuples, as many as were packed (law 5).
+
+        Raises:
+            CorruptData: they are not all there.
+        """
+        tuples = self.unpack(attempt, registry)
+        if len(tuples) != self.rows:
+            raise CorruptData(f"{self.rows} tuples were packed, and {len(tuples)} came out")
+        return tuples
 
 
 def _pack_rows(rows: list[Row], source: TupleSource, registry: Registry) -> bytes:
@@ -79,13 +93,27 @@ def _unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry)
 
 
 def pack_batch(batch: Any) -> bytes:
-    """Return a record batch as an Arrow stream."""
+    """Return a record batch as an Arrow stream; of dictionaries no more than its rows need."""
     pa = pyarrow_for("a record batch on its way")
+    if any(map(pa.types.is_dictionary, batch.schema.types)):
+        columns = [_trimmed(pa, column) for column in batch.columns]
+        batch = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
+
+
+def _trimmed(pa: Any, column: Any) -> Any:
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or kind.ordered or len(column.dictionary) <= len(column):
+        return column
+    try:
+        again = column.dictionary_decode().dictionary_encode()
+    except pa.ArrowNotImplementedError:  # of lists and the like
+        return column
+    return pa.DictionaryArray.from_arrays(again.indices.cast(kind.index_type), again.dictionary)
 
 
 def unpack_batch(packed: bytes) -> Any:

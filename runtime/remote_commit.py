@@ -204,9 +204,7 @@ def unpack_deliveries(
     """
     deliveries: list[Delivery] = []
     for delivery in packed:
-        tuples = delivery.packed.unpack(attempt, env.registry)
-        if len(tuples) != delivery.packed.rows:
-            raise CorruptData(f"{delivery.packed.rows} tuples for task {delivery.target_task} are {len(tuples)}")
+        tuples = delivery.packed.unpack_whole(attempt, env.registry)
         edge = env.plan.edges[delivery.edge]
         deliveries.append((edge, delivery.source_task, delivery.target_task, tuples))
     return deliveries

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
@@ -24,6 +24,7 @@ Split = Callable[[Tuples], Shares]
 
 REMEMBERED_KEYS_MAX = 100_000
 DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)  # never the thread's own, which users may set
 
 
 def canonical(value: Any) -> Any:
@@ -49,7 +50,7 @@ def canonical(value: Any) -> Any:
         if value == value.to_integral_value():
             return int(value)
         as_float = float(value)
-        return as_float if Decimal(as_float) == value else ("decimal", str(value.normalize()))
+        return as_float if Decimal(as_float) == value else ("decimal", str(value.normalize(_EXACT)))
     if kind is list or kind is tuple:
         return [canonical(item) for item in value]
     if kind is dict:
@@ -73,9 +74,16 @@ def canonical(value: Any) -> Any:
 
 def _in_utc(value: dt.datetime) -> dt.datetime:
     try:
-        return value.astimezone(dt.timezone.utc)
+        return value.astimezone(dt.timezone.utc).replace(fold=0)
     except OverflowError:  # at the very ends of time
         return value
+
+
+def _is_ambiguous(key: Any) -> bool:
+    """Tell whether a key holds a time of day that a zone's clocks show twice: equal to another moment, for Python."""
+    if type(key) is tuple:
+        return any(map(_is_ambiguous, key))
+    return type(key) is dt.datetime and key.utcoffset() != key.replace(fold=1 - key.fold).utcoffset()
 
 
 def stable_hashes(values: Sequence[Any], registry: Registry) -> tuple[int, int]:
@@ -100,7 +108,7 @@ class Key(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         found = self._of_hashes(stable_hashes([key] if self._single else key, self._registry))
-        if len(self) < REMEMBERED_KEYS_MAX:
+        if len(self) < REMEMBERED_KEYS_MAX and not _is_ambiguous(key):
             self[key] = found
         return found
 

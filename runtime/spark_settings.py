@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ PREFERRED = {
     "spark.driver.maxResultSize": "0",
     "spark.python.task.killTimeout": "500ms",
     "spark.ui.showConsoleProgress": "false",
+    # Over loopback TCP every job waits some 35 ms for a delayed acknowledgement between the JVM and its Python worker.
+    "spark.python.unix.domain.socket.enabled": "false" if sys.platform == "win32" else "true",
     "spark.scheduler.mode": "FAIR",  # a commit on the executors waits for a Spark task, not for the rest of a wave
 }
 

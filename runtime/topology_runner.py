@@ -49,7 +49,7 @@ from stormline.topology.topology import ComponentKind
 log = logging.getLogger("stormline")
 
 IDLE_SECS = 0.02
-"""Time between two questions to a spout that is not ready, and between looks at a suspended connection."""
+"""Time between two questions to a spout that is not ready."""
 
 ENGINE_FAILURES_MAX = 8
 """Waves in a row that may come to nothing before the topology stops."""
@@ -63,8 +63,8 @@ ENGINE_WAIT_SECS = 0.1
 REPLAYS_AT_ONCE = 3
 """Failures of one batch after which its replays begin to wait, up to a second."""
 
-PROOF_SECS = 0.5
-"""Age from which the last confirmed write no longer shows that this driver owns the topology."""
+COMMITS_LOOK_SECS = 0.05
+"""Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
 
 _NOT_NOW = object()
 
@@ -91,7 +91,7 @@ class TopologyRunner:
         self._env = env
         self._engine = engine
         self._store = store
-        self._inbox: queue.SimpleQueue[WaveEnded | CommitEnded | _Lost | _Wake] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[WaveEnded | _Lost | _Wake] = queue.SimpleQueue()
         timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
         timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
         self._timeout_secs = timeout_secs
@@ -101,9 +101,12 @@ class TopologyRunner:
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
-        self._committer = Committer(env, engine, self._inbox.put, timeout_secs)
+        # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
+        committed = self._batches.committed
+        first = self._batches.known.get(committed + 1)
+        begun = committed + (first is not None and first.fixed)
+        self._committer = Committer(env, engine, store, committed, begun, self._wake, timeout_secs)
         self._to_process: dict[int, Process] = {}
-        self._to_commit: TransactionAttempt | None = None
         self._results: dict[int, AttemptResult] = {}
         self._as_tuples: set[str] = set()
         self._wave_number = 0
@@ -112,24 +115,23 @@ class TopologyRunner:
         self._uncounted = 0
         self._not_before = 0.0
         self._ask_spout_at = 0.0
-        self._poisoned = False
-        self._proved = 0.0
+        self._poison: AttemptResult | None = None
         self._stop_asked = threading.Event()
         self.progress = progress
         self.ended = threading.Event()
         self.changed = threading.Condition()
         self.idle_looks = 0
         self.error: BaseException | None = None
-        # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
-        first = self._batches.known.get(self._batches.committed + 1)
-        self._commit_begun = self._batches.committed + (first is not None and first.fixed)
-        progress.txid_committed = self._batches.committed
+        progress.txid_committed = committed
 
     # ------------------------------------------------------------------------------------ from other threads
 
     def stop(self) -> None:
         """Ask the topology to stop after the commit that runs now."""
         self._stop_asked.set()
+        self._wake()
+
+    def _wake(self) -> None:
         self._inbox.put(_Wake())
 
     def lost(self, error: StormlineError) -> None:
@@ -166,16 +168,18 @@ class TopologyRunner:
         )
         self._take(actions)
         while True:
-            self._begin_commit()
+            self._take_commits()
             self._begin_wave()
             self._check_deadlines()
-            if self._stop_asked.is_set() and not self._committer.busy:
-                raise _Stop
+            if self._stop_asked.is_set():
+                self._committer.revoke()
+                if not self._committer.busy:
+                    raise _Stop
             self._handle(self._next_message())
             while not self._inbox.empty():
                 self._handle(self._inbox.get())
 
-    def _next_message(self) -> WaveEnded | CommitEnded | _Lost | _Wake:
+    def _next_message(self) -> WaveEnded | _Lost | _Wake:
         try:
             return self._inbox.get(timeout=self._patience())
         except queue.Empty:
@@ -183,20 +187,18 @@ class TopologyRunner:
 
     def _patience(self) -> float | None:
         times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
+        if self._committer.busy:
+            times.append(time.monotonic() + COMMITS_LOOK_SECS)
         if self._wave_may_begin():
             if self._to_process:
                 times.append(self._not_before)
             elif coordinator.has_room(self._state):
                 times.append(max(self._not_before, self._ask_spout_at))
-        if self._to_commit is not None and not self._committer.busy:
-            times.append(time.monotonic() + IDLE_SECS)
         return max(0.0, min(times) - time.monotonic()) + 0.001 if times else None
 
-    def _handle(self, message: WaveEnded | CommitEnded | _Lost | _Wake) -> None:
+    def _handle(self, message: WaveEnded | _Lost | _Wake) -> None:
         if isinstance(message, WaveEnded):
             self._wave_ended(message)
-        elif isinstance(message, CommitEnded):
-            self._commit_ended(message)
         elif isinstance(message, _Lost):
             raise message.error
 
@@ -210,10 +212,8 @@ class TopologyRunner:
                 txid = action.attempt.transaction_id
                 self._to_process[txid] = action
                 self._results.pop(txid, None)
-                if self._to_commit is not None and self._to_commit.transaction_id == txid:
-                    self._to_commit = None
-            elif isinstance(action, Commit):
-                self._to_commit = action.attempt
+            elif isinstance(action, Commit):  # the committer has it already, and goes on from one to the next
+                assert action.attempt.transaction_id in self._results
             elif isinstance(action, GiveUp):
                 raise too_many_attempts(self._env.plan.topology_id, action.attempt, action.failures, action.cause)
 
@@ -223,7 +223,8 @@ class TopologyRunner:
         self._check_uncounted(attempt, failure)
         level = logging.WARNING if failure.counts else logging.INFO
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
-        self._poisoned = False
+        self._poison = None
+        self._committer.revoke(attempt.transaction_id)
         before = len(self._state.active)
         self._step(Failed(attempt, failure, failure.counts))
         self.progress.replays += before - (attempt.transaction_id - self._state.committed) + 1
@@ -252,7 +253,7 @@ class TopologyRunner:
 
     def _wave_may_begin(self) -> bool:
         """Tell whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
-        if self._waves.busy or self._stop_asked.is_set() or self._poisoned:
+        if self._waves.busy or self._stop_asked.is_set() or self._poison is not None:
             return False
         return not self._results or self._size.enough(self._pending_max - len(self._results))
 
@@ -267,19 +268,20 @@ class TopologyRunner:
         first = min(self._to_process)
         txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
         self._wave_number += 1
+        begun = self._committer.txid_begun()
         self._waves.start(Wave(
             number=self._wave_number,
-            attempts=tuple(self._wave_attempt(self._to_process.pop(txid)) for txid in txids),
+            attempts=tuple(self._wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
             committed=self._batches.committed,
             positions=self._positions_before(first),
             as_tuples=frozenset(self._as_tuples),
         ))  # fmt: skip
         self.progress.processing = len(txids)
 
-    def _wave_attempt(self, action: Process) -> WaveAttempt:
+    def _wave_attempt(self, action: Process, txid_begun: int) -> WaveAttempt:
         txid = action.attempt.transaction_id
         batch = self._batches.known[txid]
-        frozen = txid <= self._commit_begun
+        frozen = txid <= txid_begun
         keeps = frozen or self._kind is not ComponentKind.OPAQUE_SPOUT
         return WaveAttempt(
             action.attempt,
@@ -386,8 +388,7 @@ class TopologyRunner:
             if not failed.failure.fatal:
                 self._fail(failed.attempt, failed.failure)
             else:
-                self._poisoned = True
-                self._accept(failed)
+                self._poison = failed
         for result in good:
             self._accept(result)
 
@@ -402,15 +403,17 @@ class TopologyRunner:
         """Forget what opaque batches after `txid` were: they begin where earlier ones ended that may differ now."""
         if self._kind is ComponentKind.OPAQUE_SPOUT:
             known = self._batches.known
-            after = max(txid, self._commit_begun)
+            after = max(txid, self._committer.txid_begun())
             stale = {later: Batch(known[later].metadata) for later in known if later > after and known[later].fixed}
             if stale:
                 self._batches.fix(stale)
 
     def _accept(self, result: AttemptResult) -> None:
         if coordinator.is_current(self._state, result.attempt):
+            assert self._batches.known[result.attempt.transaction_id].fixed
             self._results[result.attempt.transaction_id] = result
             self._step(Processed(result.attempt))
+            self._committer.add(result)
 
     def _fixed(self, result: AttemptResult) -> Batch:
         metadata = self._batches.known[result.attempt.transaction_id].metadata
@@ -434,45 +437,30 @@ class TopologyRunner:
 
     # ------------------------------------------------------------------------------------ commit phase
 
-    def _begin_commit(self) -> None:
-        """Begin the next commit: its batch is fixed, the one before is recorded, and the ownership is certain."""
-        self._committer.abandon_if_hung()
-        if self._to_commit is not None and not self._committer.busy and not self._stop_asked.is_set():
-            attempt = self._to_commit
-            result = self._results[attempt.transaction_id]
-            if result.failure is not None:
-                raise fatal_error(self._env.plan.topology_id, attempt, result.failure)
-            if not self._store.connected():
-                return
-            self._prove_ownership()
-            assert self._batches.known[attempt.transaction_id].fixed
-            assert attempt.transaction_id == self._batches.committed + 1
-            self._to_commit = None
-            self._commit_begun = attempt.transaction_id
-            self._committer.start(result)
-
-    def _prove_ownership(self) -> None:
-        """Ask ZooKeeper, unless it has confirmed a write lately: a driver that slept must not begin a commit."""
-        now = time.monotonic()
-        if now - self._proved > PROOF_SECS:
-            self._store.write([])
-            self._proved = now
+    def _take_commits(self) -> None:
+        """Take note of the commits that have ended; stop where the next one is of a batch that must stop all."""
+        ended = self._committer.take_ended()
+        for commit in ended:
+            self._commit_ended(commit)
+        if ended:
+            self._notify()
+        if self._poison is not None and self._poison.attempt.transaction_id == self._batches.committed + 1:
+            assert self._poison.failure is not None
+            raise fatal_error(self._env.plan.topology_id, self._poison.attempt, self._poison.failure)
 
     def _commit_ended(self, ended: CommitEnded) -> None:
-        self._committer.ended(ended.attempt)
+        if ended.error is not None:
+            raise ended.error
         if not coordinator.is_current(self._state, ended.attempt):
             return
         if ended.cannot_travel is not None:
             self._as_tuples.add(ended.cannot_travel[0])
         if ended.failure is None:
-            result = self._results.pop(ended.attempt.transaction_id)
-            begun = time.monotonic()
-            self._batches.commit(ended.attempt)
-            self._proved = begun
+            self._batches.recorded(ended.attempt)
             self._uncounted = 0
             self._step(Committed(ended.attempt))
+            result = self._results.pop(ended.attempt.transaction_id)
             self.progress.committed(ended.attempt.transaction_id, result.rows)
-            self._notify()
         elif ended.failure.fatal:
             raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
         else:
@@ -481,6 +469,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ deadlines and the end
 
     def _check_deadlines(self) -> None:
+        self._committer.abandon_if_hung()
         overdue = self._committer.overdue()
         if overdue is not None:
             self._fail(

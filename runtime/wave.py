@@ -23,6 +23,9 @@ class PartitionBatch:
     checksum: int = 0
     gave: bool = True
 
+    def __reduce__(self) -> tuple[type[PartitionBatch], tuple[Any, ...]]:
+        return PartitionBatch, (self.metadata, self.rows, self.checksum, self.gave)
+
 
 @dataclass(frozen=True, slots=True)
 class WaveAttempt:
@@ -37,6 +40,9 @@ class WaveAttempt:
     stored: Mapping[int, PartitionBatch] = field(default_factory=dict)
     rows: int | None = None
     frozen: bool = False
+
+    def __reduce__(self) -> tuple[type[WaveAttempt], tuple[Any, ...]]:
+        return WaveAttempt, (self.attempt, self.metadata, self.stored, self.rows, self.frozen)
 
 
 @dataclass(frozen=True, slots=True)

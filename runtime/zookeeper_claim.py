@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from kazoo.exceptions import InvalidACLError, NoAuthError, NoNodeError, RolledBackError, RuntimeInconsistency
@@ -36,7 +36,7 @@ class Owner:
 
     def seal(self) -> bytes:
         """Return the bytes to store."""
-        return seal(asdict(self), PLAIN)
+        return seal({"epoch": self.epoch, "token": self.token, "writes": self.writes}, PLAIN)
 
     @classmethod
     def unseal(cls, data: bytes, path: str) -> Owner:

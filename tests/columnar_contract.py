@@ -12,6 +12,7 @@ from stormline.runtime.errors import TopologyFailed
 from stormline.topology.grouping import Grouping, GroupingKind
 from tests.columnar_kit import (
     ArrowCommittingTrail,
+    ArrowDirect,
     ArrowGather,
     ArrowOpaqueSpout,
     ArrowPartitionedSpout,
@@ -107,6 +108,19 @@ class ColumnarContract:
         self.finish(self.drain(cluster, topology))
         values = LEDGERS.pop(which).values
         return {task: sorted(got) for task, (_, got) in values.items()}
+
+    def test_direct_tuples_reach_the_columnar_task_they_name(self, cluster: Any, name: str) -> None:
+        topology = line(
+            name,
+            {0: list(range(30))},
+            30,
+            lambda b: b.set_bolt("x", ArrowDirect()).shuffle_grouping("spout"),
+            lambda b: b.set_bolt("store", ArrowStore(name), 3).direct_grouping("x"),
+        )
+        ledger = self.finish(self.drain(cluster, topology))
+        assert {task: sorted(got) for task, (_, got) in ledger.values.items()} == {
+            str(task): list(range(task, 30, 3)) for task in range(3)
+        }
 
     def test_every_task_finishes_every_batch_without_a_batch_of_rows_too(self, cluster: Any, name: str) -> None:
         topology = line(
@@ -265,13 +279,14 @@ class ColumnarContract:
 
     # -------------------------------------------------------------------------------- opaque spouts and law 2
 
-    @pytest.mark.parametrize("change", ["another cut", "rows before, batches now"])
+    @pytest.mark.parametrize("change", ["another cut", "rows before, batches now", "batches before, rows now"])
     def test_an_opaque_batch_is_the_same_after_its_commit_began_however_it_is_cut(
         self, cluster: Any, name: str, change: str
     ) -> None:
         spout = ArrowOpaqueSpout()
         spout.available = [1, 2, 3]
         spout.as_rows = change.startswith("rows")
+        spout.as_rows_later = change.endswith("rows now")
         OPAQUE[name] = spout
         builder = TransactionalTopologyBuilder(name, "spout", spout)
         builder.set_bolt("store", ArrowChangingStore(name)).global_grouping("spout")
@@ -346,7 +361,7 @@ class ArrowChangingStore(ArrowStore):
         if self.attempt.attempt_id == 1 and self.attempt.transaction_id == 1:
             spout.available += [4, 5, 6]
             spout.available[0] = self.first or spout.available[0]
-            spout.cut, spout.as_rows = 2, False
+            spout.cut, spout.as_rows = 2, spout.as_rows_later
             raise FailedException("after the effect")
 
 

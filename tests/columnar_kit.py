@@ -134,6 +134,19 @@ class ArrowTrail(ArrowTransactionalBolt):
         self.collector.emit_batch(batch_of([self.name]))
 
 
+class ArrowDirect(ArrowGather):
+    """Emits each value to the task that it names: value v to task v mod n of 'store'."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"), direct=True)
+
+    def finish_batch(self) -> None:
+        tasks = self.context.component_tasks("store")
+        for batch in self.batches:
+            for value in batch.column(0).to_pylist():
+                self.collector.emit_direct(tasks[value % len(tasks)], [self.attempt, value])
+
+
 class ArrowCommittingTrail(ArrowTrail, ICommitter):
     """An `ArrowTrail` that is a committer."""
 
@@ -201,10 +214,11 @@ class _ArrowOpaqueEmitter(ChangingOpaqueEmitter):
 
 
 class ArrowOpaqueSpout(ChangingOpaqueSpout):
-    """Emits batches of `cut` rows; or rows, as an earlier version of it did."""
+    """Emits batches of `cut` rows; or rows, as an earlier version of it did, or a later one does."""
 
     cut = 1000
     as_rows = False
+    as_rows_later = False
 
     def get_emitter(self, conf: Any, context: Any) -> Any:
         return _ArrowOpaqueEmitter(self)

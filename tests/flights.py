@@ -20,9 +20,9 @@ needs_flights = pytest.mark.skipif(
 Results = dict[str, list[tuple[Any, ...]]]
 
 
-def expected_results() -> Results:
-    """Compute the results from the same file."""
-    flights = pandas.read_csv(flights_csv(), usecols=["carrier", "dep_delay", "origin", "hour"])
+def expected_results(csv: Path | str | None = None) -> Results:
+    """Compute the results from the same file, flights.csv or another one."""
+    flights = pandas.read_csv(csv or flights_csv(), usecols=["carrier", "dep_delay", "origin", "hour"])
     carriers = flights.groupby("carrier")["dep_delay"].agg(["size", "count", "sum"]).astype(int)
     departures = flights.groupby(["origin", "hour"]).size()
     busiest = departures.groupby("origin").idxmax()

@@ -16,5 +16,8 @@ class TransactionAttempt:
     transaction_id: int
     attempt_id: int
 
+    def __reduce__(self) -> tuple[type[TransactionAttempt], tuple[int, int]]:
+        return TransactionAttempt, (self.transaction_id, self.attempt_id)  # a frozen dataclass's own way takes 5 µs
+
     def __str__(self) -> str:
         return f"{self.transaction_id}:{self.attempt_id}"

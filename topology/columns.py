@@ -8,20 +8,23 @@
 | float; int and float mixed, where exact | double | float |
 | Decimal, finite, of at most 76 digits | decimal of the column's greatest precision and scale | equal |
 | date, time without zone, timedelta | date32, time64[us], duration[us] | the same |
-| datetime without, or with, a zone | timestamp[us], in the zone of the column's first value | equal |
+| datetime without, or with, a zone | timestamp[us], in the zone of the column's first value | equal, in that zone |
 | list, and dict with the same text keys in every row, of these | list, struct | the same |
 
-All values of a column are of one kind, or None. Of pyarrow's other types the nanosecond ones come out as Python's
-own, in microseconds, where that loses nothing; dictionaries come out as their values.
+All values of a column are of one kind, or None. A column of nothing but None is of the type null. Of pyarrow's other
+types the nanosecond ones come out as Python's own, in microseconds, where that loses nothing; dictionaries come out
+as their values, maps as lists of pairs.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import reprlib
+import zoneinfo
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import chain
+from types import NoneType
 from typing import Any
 
 from stormline.topology.arrow import pyarrow_for
@@ -53,30 +56,51 @@ def values_of(array: Any) -> list[Any]:
     """Return the values of a pyarrow array.
 
     Raises:
-        ColumnCannotTravel: its nanoseconds are more than Python's own types can hold.
+        ColumnCannotTravel: it holds what Python's own types cannot, as nanoseconds, or a year beyond 9999.
     """
     pa = pyarrow_for("a column")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()  # as it is, it gives its values twenty times as slowly
     coarser = in_microseconds(array.type)
-    if coarser is not None:
-        try:
-            array = array.cast(coarser)
-        except pa.ArrowInvalid as error:
-            raise ColumnCannotTravel(f"type {array.type} holds what Python's {coarser} cannot: {error}") from None
     try:
-        values: list[Any] = array.to_pylist()
+        values: list[Any] = (array if coarser is None else array.cast(coarser)).to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError) as error:
-        raise ColumnCannotTravel(f"type {array.type} holds what no value of Python's can: {error}") from None
+        raise ColumnCannotTravel(f"type {array.type} holds what no value of Python can: {error}") from None
     return values
 
 
 def in_microseconds(kind: Any) -> Any:
-    """Return the type to cast to, where Python's own datetime would lose nanoseconds without a word."""
+    """Return the type to cast to, where Python's own types would lose nanoseconds without a word; None elsewhere.
+
+    Within lists, structs, maps and dictionaries too: pyarrow would make values of pandas of them, where that is there.
+    """
     pa = pyarrow_for("a column")
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_duration(kind) and kind.unit == "ns":
-        return pa.duration("us")
-    return pa.time64("us") if pa.types.is_time64(kind) and kind.unit == "ns" else None
+    types = pa.types
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz) if kind.unit == "ns" else None
+    if types.is_duration(kind):
+        return pa.duration("us") if kind.unit == "ns" else None
+    if types.is_time64(kind):
+        return pa.time64("us") if kind.unit == "ns" else None
+    if types.is_dictionary(kind):
+        return in_microseconds(kind.value_type)
+    if types.is_map(kind):
+        key, item = in_microseconds(kind.key_type), in_microseconds(kind.item_type)
+        return pa.map_(key or kind.key_type, item or kind.item_type) if key or item else None
+    if types.is_struct(kind):
+        fields = [(field, in_microseconds(field.type)) for field in map(kind.field, range(kind.num_fields))]
+        if not any(coarser for _, coarser in fields):
+            return None
+        return pa.struct([field.with_type(coarser or field.type) for field, coarser in fields])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        coarser = in_microseconds(kind.value_type)
+        if coarser is None:
+            return None
+        inner = kind.value_field.with_type(coarser)
+        if types.is_fixed_size_list(kind):
+            return pa.list_(inner, kind.list_size)
+        return pa.large_list(inner) if types.is_large_list(kind) else pa.list_(inner)
+    return None
 
 
 def _check_kinds(values: Iterable[Any]) -> None:
@@ -116,10 +140,23 @@ def _check_zones(values: list[Any], kind: type) -> None:
         raise ColumnCannotTravel(
             f"a {kind.__name__} with fold=1 and without a zone would lose it in a column; {_REMEDY}"
         )
-    zoned = {value.tzinfo is not None for value in values}
+    zones = {id(value.tzinfo): value for value in values}
+    zoned = {value.tzinfo is not None for value in zones.values()}
     if len(zoned) > 1 or (kind is dt.time and True in zoned):
         what = "a time with a zone" if kind is dt.time else "datetimes with and without a zone"
         raise ColumnCannotTravel(f"{what} would lose it in a column; {_REMEDY}")
+    for value in zones.values():
+        if type(value.tzinfo) not in (NoneType, zoneinfo.ZoneInfo) and not _keeps_zone(value):
+            raise ColumnCannotTravel(f"the zone of {value!r} has no place in a column; {_REMEDY}")
+
+
+def _keeps_zone(value: dt.datetime) -> bool:
+    """Tell whether pyarrow knows a zone that is not one of the database's: by its offset, or by its name."""
+    pa = pyarrow_for("a column")
+    try:
+        return bool(pa.scalar(value).as_py() == value)
+    except (pa.ArrowException, ValueError, OverflowError):
+        return False
 
 
 def _problem(pa: Any, values: Sequence[Any], error: Exception) -> ColumnCannotTravel:

@@ -35,8 +35,19 @@ class Collector(Protocol):
         """Emit each row of `batch` as one tuple.
 
         Its columns are the stream's fields after the first, found by name: the attempt is implied. A `pyarrow.Table`
-        is emitted batch by batch. Raises as `emit` does; and `MissingExtra` without pyarrow, `NotARecordBatch`,
-        `WrongColumns`, `ColumnCannotTravel`.
+        is emitted batch by batch; no rows are no tuples. The batch and its memory become the engine's own: a numpy
+        array that pyarrow shares must not change any more.
+
+        Args:
+            batch: Any number of rows, of any types that tuples can hold: no unions, intervals, views, extensions.
+            stream: A stream that was not declared as direct.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+            NotARecordBatch: `batch` is neither a record batch nor a table.
+            WrongColumns: its columns are not the fields after the first.
+            ColumnCannotTravel: a column's type is one of those that do not travel.
+            UndeclaredStream, DirectStreamMismatch, StaleEmit: as for `emit`.
         """
 
     def report_error(self, error: BaseException) -> None:
@@ -96,7 +107,15 @@ class IArrowBatchBolt(IBatchBolt):
 
     @abstractmethod
     def execute_batch(self, batch: pyarrow.RecordBatch) -> None:
-        """Called once for each record batch; each of its rows is one tuple of the attempt at hand."""
+        """Called once for each record batch; each of its rows is one tuple of the attempt at hand.
+
+        Args:
+            batch: At least one row, and a column for each field of the stream after the first, in their order. It is
+                shared with other bolts, so nothing of it may be changed. Its schema's metadata says who emitted it.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
 
     def execute(self, tup: Tuple) -> None:
         """Never called by Stormline."""

@@ -12,9 +12,10 @@ from stormline.spouts.file.errors import BadLine, FileChanged
 from stormline.spouts.file.formats import columns_reader, rows_of
 from stormline.spouts.file.metadata import Piece, columns_of, pieces_of
 from stormline.spouts.file.opening import open_rows
-from stormline.spouts.file.parquet import ParquetReader
+from stormline.spouts.file.parquet import ParquetReader, values_of
 from stormline.spouts.file.rows import RowFormat, RowProblem
 from stormline.spouts.file.settings import FileSettings
+from stormline.topology.arrow import type_problem
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Collector, ITransactionalEmitter, Metadata
 from stormline.topology.errors import CorruptData
@@ -67,11 +68,11 @@ class FileEmitter(ITransactionalEmitter):
         self, attempt: TransactionAttempt, pieces: Sequence[Piece], names: Sequence[str], collector: Collector
     ) -> None:
         for piece in pieces:
-            if self._columnar:
-                for table in self._parquet.read_tables(piece, names):
+            for table in self._parquet.read_tables(piece, names):
+                if self._columnar and not any(type_problem(kind) for kind in table.schema.types):
                     collector.emit_batch(table)
-            else:
-                for values in self._parquet.read(piece, names):
+                    continue
+                for values in values_of(table, names, piece.path):
                     collector.emit([attempt, *values])
 
 

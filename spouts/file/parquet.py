@@ -101,17 +101,6 @@ def _same_file(path: str, size: int, crc: int) -> BinaryIO:
     return file
 
 
-def _values(table: Any, name: str, path: str) -> list[Any]:
-    try:
-        values: list[Any] = table.column(name).to_pylist()
-    except (ValueError, OverflowError, LookupError) as error:
-        raise UnusableFile(
-            f"file {path!r}, column {name!r}, holds what no value of Python's can ({error}); leave it out of fields, "
-            "or let a bolt take it that takes record batches"
-        ) from None
-    return values
-
-
 class ParquetReader:
     """Reads pieces, one row group at a time; keeps the last row group, as the next batch often begins in it.
 
@@ -122,13 +111,8 @@ class ParquetReader:
     def __init__(self) -> None:
         self._kept: tuple[Any, Any] = (None, None)
 
-    def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Give the values of `columns` of each row of the piece."""
-        for part in self.read_tables(piece, columns):
-            yield from zip(*(_values(part, name, piece.path) for name in columns), strict=True)
-
     def read_tables(self, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
-        """Give the same as tables, one for each row group."""
+        """Give the rows of the piece as tables of `columns`, one for each row group."""
         pa = _pyarrow()
         with _same_file(piece.path, piece.size, piece.crc_after) as file:
             parquet = _open(pa, file, piece.path)
@@ -155,3 +139,19 @@ class ParquetReader:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnusableFile(f"file {path!r}, row group {group}, cannot be read: {error}") from None
         return table
+
+
+def values_of(table: Any, columns: Sequence[str], path: str) -> Iterator[Sequence[Any]]:
+    """Give the values of `columns` of each row of a table, which came out of a file."""
+    return zip(*(_values(table, name, path) for name in columns), strict=True)
+
+
+def _values(table: Any, name: str, path: str) -> list[Any]:
+    try:
+        values: list[Any] = table.column(name).to_pylist()
+    except (ValueError, OverflowError, LookupError) as error:
+        raise UnusableFile(
+            f"file {path!r}, column {name!r}, holds what no value of Python's can ({error}); leave it out of fields, "
+            "or let a bolt take it that takes record batches"
+        ) from None
+    return values

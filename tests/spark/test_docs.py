@@ -1,4 +1,4 @@
-"""The README's Python block runs as it stands."""
+"""The README's Python blocks run as they stand."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_readmes_topology_runs_as_a_script(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=["rows", "columns"])
+def test_the_readmes_topologies_run_as_scripts(tmp_path: Path, block: str) -> None:
     script = tmp_path / "my_topology.py"
     script.write_text(block, encoding="utf-8")
     shown = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=120)

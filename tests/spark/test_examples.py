@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from pyspark import SparkContext
 
-from examples import design_phases, flight_delays, global_count, words
+from examples import design_phases, flight_delays, flight_delays_arrow, global_count, words
 from stormline import LocalCluster
 from tests.flights import expected_results, needs_flights, stored_results
 
@@ -93,3 +93,14 @@ def test_flight_delays_equal_what_pandas_computes(
     assert lines[0].startswith("336,776 flights in 34 transactions, in ")
     assert lines[3].split() == ["UA", "58,665", "701,898", "12.1"]
     assert lines[-3].split() == ["EWR", "6:00", "11,133"]
+
+
+@needs_flights
+def test_flight_delays_by_columns_equal_what_pandas_computes(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "flights.sqlite"
+    monkeypatch.setenv("FLIGHT_DELAYS_ARROW_DATABASE", str(database))
+    assert run(cluster, flight_delays_arrow) == 34
+    assert stored_results(database) == expected_results()
+    assert flight_delays_arrow.report().splitlines()[3].split() == ["UA", "58,665", "701,898", "12.1"]

@@ -7,11 +7,14 @@ from typing import Any
 
 import msgpack
 
+from stormline.runtime.columns import Columns
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.streams import OutputFieldsDeclarer
+
+ATTEMPT = TransactionAttempt(1, 1)
 
 
 class FakeContext:
@@ -51,10 +54,17 @@ class Gathered:
 
     def __init__(self) -> None:
         self.values: list[list[Any]] = []
+        self.batches: list[Any] = []
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         assert stream == DEFAULT_STREAM
         self.values.append(list(values))
+
+    def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
+        assert stream == DEFAULT_STREAM
+        self.batches.append(batch)
+        for part in batch.to_batches():
+            self.values += Columns(ATTEMPT, part).rows()
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         raise NotImplementedError
@@ -91,17 +101,20 @@ class Run:
             self.plan()
         return self.batches
 
-    def emit(self, metadata: Any, tasks: int | None = None, txid: int = 1) -> list[list[Any]]:
+    def emit(self, metadata: Any, tasks: int | None = None) -> list[list[Any]]:
         """Emit a batch and return its rows, without the attempt, in the order of the pieces' tasks."""
+        return [values[1:] for values in self.gather(metadata, tasks).values]
+
+    def gather(self, metadata: Any, tasks: int | None = None, columnar: bool = False) -> Gathered:
+        """Emit a batch, to bolts that take record batches where `columnar`."""
         tasks = tasks or self.tasks
-        attempt = TransactionAttempt(txid, 1)
         gathered = Gathered()
         for index in range(tasks):
-            emitter = self.spout.get_emitter({}, FakeContext(tasks, index))
-            emitter.emit_batch(attempt, metadata, gathered)
+            emitter = self.spout.get_emitter({}, FakeContext(tasks, index, columnar))
+            emitter.emit_batch(ATTEMPT, metadata, gathered)
             emitter.close()
-        assert all(values[0] == attempt for values in gathered.values)
-        return [values[1:] for values in gathered.values]
+        assert all(values[0] == ATTEMPT for values in gathered.values)
+        return gathered
 
     def rows(self) -> list[list[Any]]:
         """Plan everything and return the rows of all batches."""

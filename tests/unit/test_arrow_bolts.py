@@ -134,7 +134,7 @@ def test_a_topology_of_rows_neither_imports_nor_needs_pyarrow(missing: str) -> N
 def test_emitting_a_batch_without_pyarrow_names_who_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
-        MissingExtra, match=r"bolt 'words', task 7, to stream 'default', which emits a record batch, needs"
+        MissingExtra, match=r"bolt 'words', task 7, to stream 'default', emits a record batch: this needs the package"
     ):
         collector().emit_batch(object())
 

@@ -76,7 +76,7 @@ def test_rows_that_are_none_are_corrupt(value: Any) -> None:
 
 
 def test_a_column_of_values_that_python_has_not_cannot_travel() -> None:
-    with pytest.raises(ColumnCannotTravel, match=r"^type timestamp\[s\] holds what no value of Python's can: "):
+    with pytest.raises(ColumnCannotTravel, match=r"^type timestamp\[s\] holds what no value of Python can: "):
         values_of(pa.array([1 << 60], pa.timestamp("s")))
     assert values_of(pa.array([0], pa.timestamp("s"))) == [dt.datetime(1970, 1, 1)]
 

@@ -15,6 +15,7 @@ from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.layout import Layout
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.packed import ARROW
 from stormline.runtime.stage_runner import SlotBlock, StageRunner
 from stormline.runtime.starting import start_topology
 from stormline.runtime.task_environment import TaskEnvironment
@@ -23,6 +24,7 @@ from stormline.topology.config import Config
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 from stormline.topology.plan import Placement
+from tests.columnar_kit import ArrowGather, ArrowStore
 from tests.kit import LEDGERS, Batch, Store, line, numbers
 
 FINISHED: list[tuple[str, TransactionAttempt, int]] = []
@@ -88,8 +90,28 @@ def topology() -> Any:
     )
 
 
-def run(stage: int, meddle: Meddle, config: Any = None) -> Any:
-    plan = compile_topology(topology(), {"topology.max.spout.pending": 4, "topology.max.batch.attempts": 1})
+class ArrowNoting(ArrowGather):
+    """Notes who finished, and with how many rows."""
+
+    def finish_batch(self) -> None:
+        FINISHED.append((self.context.this_component_id, self.attempt, sum(batch.num_rows for batch in self.batches)))
+        super().finish_batch()
+
+
+def columnar_topology() -> Any:
+    return line(
+        "t",
+        numbers(60, 3),
+        5,
+        lambda b: b.set_bolt("x", ArrowNoting(), 3).shuffle_grouping("spout"),
+        lambda b: b.set_bolt("y", ArrowNoting(), 2).fields_grouping("x", ["value"]),
+        lambda b: b.set_bolt("store", ArrowStore("t"), 2).fields_grouping("y", ["value"]),
+        parallelism=3,
+    )
+
+
+def run(stage: int, meddle: Meddle, of: Callable[[], Any] = topology) -> Any:
+    plan = compile_topology(of(), {"topology.max.spout.pending": 4, "topology.max.batch.attempts": 1})
     engines: list[MeddlingEngine] = []
 
     def make(env: TaskEnvironment) -> MeddlingEngine:
@@ -216,13 +238,31 @@ def test_a_slot_finishes_nothing_before_the_counts_of_every_source_have_come() -
 
 
 def test_a_segment_that_does_not_hold_as_many_rows_as_it_says_means_a_replay() -> None:
-    def lie(sent: SlotBlock) -> list[SlotBlock]:
-        *head, segments, closing = msgpack.unpackb(sent[1][1:], raw=False)
-        for segment in segments:
-            segment[4] += 1
-        return [(sent[0], sent[1][:1] + msgpack.packb([*head, segments, closing], use_bin_type=True))]
+    check_replayed(run(1, first({"dataclosing"}, 1, with_a_row_more)))
 
-    check_replayed(run(1, first({"dataclosing"}, 1, lie)))
+
+def with_a_row_more(sent: SlotBlock) -> list[SlotBlock]:
+    *head, segments, closing = msgpack.unpackb(sent[1][1:], raw=False)
+    for segment in segments:
+        segment[4] += 1
+    return [(sent[0], sent[1][:1] + msgpack.packb([*head, segments, closing], use_bin_type=True))]
+
+
+def with_half_of_the_batches(sent: SlotBlock) -> list[SlotBlock]:
+    *head, segments, closing = msgpack.unpackb(sent[1][1:], raw=False)
+    for segment in segments:
+        assert segment[6] == ARROW
+        segment[5] = segment[5][: len(segment[5]) // 2]
+    return [(sent[0], sent[1][:1] + msgpack.packb([*head, segments, closing], use_bin_type=True))]
+
+
+OF_COLUMNS = {**CHANGES, "with a row more": with_a_row_more, "with half batches": with_half_of_the_batches}
+
+
+@pytest.mark.parametrize("how", OF_COLUMNS)
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_block_of_record_batches_that_is_lost_doubled_or_cut_means_a_replay(stage: int, how: str) -> None:
+    check_replayed(run(stage, first({"dataclosing"}, stage, OF_COLUMNS[how]), columnar_topology))
 
 
 def test_a_block_of_another_epoch_or_version_and_bytes_that_are_none_are_refused() -> None:

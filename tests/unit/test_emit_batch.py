@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from stormline import Fields
+from stormline.runtime.collector import Logged
 from stormline.runtime.columns import Columns
 from stormline.runtime.emitted_batches import BatchCheck
 from stormline.topology.errors import (
@@ -83,3 +84,28 @@ def test_columns_are_found_by_name_and_put_in_the_order_of_the_fields() -> None:
         assert batch.to_pydict() == {"a": [2], "b": ["y"]}
     with pytest.raises(WrongColumns):
         check(pa.record_batch({"a": [2]}))
+
+
+class Closing(Caught):
+    """Closes the collector when it takes the first batch, as another thread does that abandons a commit."""
+
+    to: Any = None
+
+    def take(self, rows: Any) -> None:
+        super().take(rows)
+        self.to.close()
+
+
+def test_of_a_table_nothing_more_is_emitted_once_the_attempt_has_ended() -> None:
+    route = Closing()
+    route.to = collector(route)
+    with pytest.raises(StaleEmit, match=r"emits for attempt 1:1, which has ended"):
+        route.to.emit_batch(pa.table({"value": pa.chunked_array([[1], [2]])}))
+    assert len(route.calls) == 1
+
+
+def test_debug_logs_a_batch_whose_values_no_tuple_can_hold(caplog: pytest.LogCaptureFixture) -> None:
+    columns = Columns(ATTEMPT, pa.record_batch({"t": pa.array([1], pa.timestamp("ns"))}))
+    with caplog.at_level("INFO", "stormline"):
+        Logged("x", 3, "default").take(columns)
+    assert "x, task 3 emits to default: a record batch of 1 rows; column 't' of a record batch: type" in caplog.text

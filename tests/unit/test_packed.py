@@ -11,7 +11,7 @@ from stormline import Fields, TransactionAttempt
 from stormline.runtime import packed as packing
 from stormline.runtime.columns import Columns
 from stormline.runtime.deferred_state import pack_state, unpack_state
-from stormline.runtime.packed import ARROW, Packed, in_segments, pack_batch
+from stormline.runtime.packed import ARROW, Packed, in_segments, pack_batch, unpack_batch
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import PLAIN
 from stormline.topology.tuples import TupleSource
@@ -65,3 +65,28 @@ def test_of_a_slice_in_a_bolts_state_its_own_rows_travel(keep: pa.RecordBatch) -
     other = ArrowGather()
     unpack_state(other, state, {})
     assert other.batches == [keep]
+
+
+def test_of_a_dictionary_no_more_travels_than_the_rows_need() -> None:
+    words = pa.array([f"word {n % 5000}" for n in range(10_000)]).dictionary_encode().cast(WORDS)
+    batch = pa.record_batch({"word": words, "lists": pa.array([[1]] * 10_000)})
+    part = batch.slice(7000, 3)
+    assert len(pack_batch(part)) < 2000 < 50_000 < len(pack_batch(batch))
+    again = unpack_batch(pack_batch(part))
+    assert again.schema == batch.schema
+    assert again.to_pydict() == part.to_pydict()
+    ranked = pa.DictionaryArray.from_arrays([2, 1], ["a", "b", "c"], ordered=True)
+    assert unpack_batch(pack_batch(pa.record_batch({"rank": ranked}))).column(0).equals(ranked), "order has a meaning"
+
+
+WORDS = pa.dictionary(pa.int16(), pa.string())
+
+
+def test_what_was_packed_is_counted_when_it_is_unpacked() -> None:
+    for tuples in ([[ATTEMPT, 1, "a"], [ATTEMPT, 2, "b"]], Columns(ATTEMPT, BIG.slice(0, 2))):
+        whole = Packed.of(tuples, SOURCE, PLAIN)
+        assert len(whole.unpack_whole(ATTEMPT, PLAIN)) == 2
+        with pytest.raises(CorruptData, match=r"3 tuples were packed, and 2 came out"):
+            Packed(3, whole.data, whole.kind).unpack_whole(ATTEMPT, PLAIN)
+    with pytest.raises(CorruptData, match=r"columns of \[1, 2\] values, expected 2 in each"):
+        Packed(2, PLAIN.pack([2, [1], [1, 2]])).unpack(ATTEMPT, PLAIN)

@@ -121,7 +121,7 @@ def test_tuples_that_are_not_all_there_are_noticed(tmp_path: Path) -> None:
     (packed,) = pack_deliveries([(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])], env)
     assert unpack_deliveries([packed], ATTEMPT, env) == [(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])]
     short = PackedDelivery(packed.edge, 1, 2, Packed(3, packed.packed.data))
-    with pytest.raises(CorruptData, match=r"3 tuples for task 2 are 2"):
+    with pytest.raises(CorruptData, match=r"3 tuples were packed, and 2 came out"):
         unpack_deliveries([short], ATTEMPT, env)
 
 

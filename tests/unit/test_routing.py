@@ -8,8 +8,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -21,7 +22,7 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.routing import canonical, stable_hashes
+from stormline.runtime.routing import Key, canonical, stable_hashes
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import CustomStreamGrouping, Grouping, GroupingKind
@@ -128,6 +129,10 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [b"x", bytearray(b"x")],
         [dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
         [dt.datetime(2020, 1, 1, 2), dt.datetime(2020, 1, 1, 2, fold=1)],
+        [
+            dt.datetime(2020, 1, 1, 2, tzinfo=dt.timezone.utc),
+            dt.datetime(2020, 1, 1, 2, fold=1, tzinfo=dt.timezone.utc),
+        ],
         [dt.time(2), dt.time(2, fold=1)],
         [1, Level.LOW],
         ["a", Letter.A],
@@ -142,6 +147,27 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
     assert canonical(Decimal("10E+1000000")) == canonical(Decimal("1E+1000001")) != canonical(Decimal("2E+1000001"))
     assert canonical(Decimal("1E+30")) == 10**30
     assert stable_hashes([Decimal("0.1")], PLAIN) != stable_hashes([0.1], PLAIN)
+
+
+def test_a_decimal_routes_alike_whatever_the_context_of_the_thread() -> None:
+    value = Decimal("0." + "123456789" * 5)
+    expected = stable_hashes([value], PLAIN)
+    with localcontext() as context:
+        context.prec = 5
+        assert stable_hashes([value], PLAIN) == expected
+
+
+def test_an_hour_that_clocks_show_twice_routes_by_the_moment_whichever_comes_first() -> None:
+    """Python takes both for equal, so neither may be remembered for the other."""
+    once, again = (dt.datetime(2020, 10, 25, 2, 30, fold=fold, tzinfo=ZoneInfo("Europe/Berlin")) for fold in (0, 1))
+    assert once == again
+    for order in ((once, again), (again, once)):
+        key = Key([1], PLAIN, lambda hashes: hashes)
+        found = list(key.of_rows([[ATTEMPT, value] for value in order]))
+        assert found == [stable_hashes([value], PLAIN) for value in order]
+        pairs = Key([1, 2], PLAIN, lambda hashes: hashes)
+        found = list(pairs.of_rows([[ATTEMPT, value, 1] for value in order]))
+        assert found == [stable_hashes([value, 1], PLAIN) for value in order]
 
 
 def test_a_key_that_cannot_be_remembered_routes_like_any_other() -> None:
