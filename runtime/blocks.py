@@ -12,12 +12,12 @@ zero), and the indexes of the attempts that have failed there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from stormline.runtime.packed import ARROW, ROWS, Packed
+from stormline.runtime.packed import ARROW, Packed
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 
@@ -90,21 +90,33 @@ def decode(block: bytes, origin: Origin) -> Block:
                 f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
                 f"epoch {origin.epoch}, wave {origin.wave}"
             )
-        decoded = [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments]
-        numbers = [n for a, e, s, t, rows, _, kind in segments for n in (a, e, s, t, rows, kind)]
+        if not _are_numbers((stage, slot)):
+            raise CorruptData(_NO_NUMBERS)
         if closing is not None:
             counts, failed = closing
-            numbers += chain(chain.from_iterable(counts), failed)
+            if not _are_numbers([*chain.from_iterable(counts), *failed]):
+                raise CorruptData(_NO_NUMBERS)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        if any(type(n) is not int or n < 0 for n in (stage, slot, *numbers)):
-            raise CorruptData("a block whose attempts, edges, tasks or counts are no whole numbers")
-        if any(type(s.packed.data) is not bytes or s.packed.kind not in (ROWS, ARROW) for s in decoded):
-            raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
+        decoded = []
+        for a, e, s, t, rows, data, kind in segments:
+            if not _are_numbers((a, e, s, t, rows, kind)):
+                raise CorruptData(_NO_NUMBERS)
+            if type(data) is not bytes or kind > ARROW:
+                raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
+            decoded.append(Segment(a, e, s, t, Packed(rows, data, kind)))
         return Block(stage, slot, decoded, closing)
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
+
+
+_NUMBERS = {int}
+_NO_NUMBERS = "a block whose attempts, edges, tasks or counts are no whole numbers"
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return not values or (set(map(type, values)) == _NUMBERS and min(values) >= 0)
 
 
 @dataclass(slots=True)
