@@ -178,7 +178,9 @@ def _problem(columns: Any, files: Any, pieces: Any, at: Any, read: Any) -> str |
         return f"has the files {shown(files)}"
     if type(pieces) is not list or not all(_is_list(piece, 7) and _is_piece(len(files), *piece) for piece in pieces):
         return f"has the pieces {shown(pieces)}"
-    if at is not None and not (_is_list(at, 6) and _is_file(*at[:2]) and _are(int, at[2:]) and min(at[3:]) >= 0):
+    if at is not None and not (
+        _is_list(at, 6) and _is_file(*at[:2]) and _are(int, at[2:]) and _in_range(at[3:]) and abs(at[2]) < 1 << 63
+    ):
         return f"ends at {shown(at)}"
     return None if type(read) is bytes else f"has the files read {shown(read)}"
 
@@ -189,6 +191,10 @@ def _is_list(value: Any, length: int) -> bool:
 
 def _are(kind: type, values: list[Any]) -> bool:
     return all(type(value) is kind for value in values)
+
+
+def _in_range(numbers: list[int]) -> bool:
+    return min(numbers) >= 0 and max(numbers) < 1 << 63
 
 
 def _are_texts(values: Any) -> bool:
@@ -210,4 +216,4 @@ def _is_file(path: Any, size: Any) -> bool:
 
 def _is_piece(files: int, file: Any, start: Any, end: Any, line: Any, rows: Any, before: Any, after: Any) -> bool:
     numbers = [file, start, end, line, rows, before, after]
-    return _are(int, numbers) and min(numbers) >= 0 and file < files and start <= end and end - start < 1 << 48
+    return _are(int, numbers) and _in_range(numbers) and file < files and start <= end and end - start < 1 << 48
