@@ -6,6 +6,11 @@ ARGS ?=
 # Of `make simulate`: how many seeds, and the first of them.
 SEEDS ?= 20000
 FIRST ?= 0
+# How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.
+FAULTS ?= 25
+SEED ?=
+# How many bad inputs `make fuzz` makes.
+INPUTS ?= 100000
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -24,8 +29,21 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
+test: lint postgresql ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: chaos
+chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+	@sh scripts/check_postgresql.sh
+	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: postgresql
+postgresql: ## Check for PostgreSQL, for the tests that break real services; on Debian, as root, install it if missing
+	@sh scripts/check_postgresql.sh optional
+
+.PHONY: fuzz
+fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED))
 
 .PHONY: lint
 lint: env ## Check style, format, types and which room imports which

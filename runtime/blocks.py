@@ -15,11 +15,12 @@ zero), and the indexes of the attempts that have failed there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from stormline.runtime.packed import Packed
+from stormline.runtime.packed import ARROW, Packed
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 
@@ -99,15 +100,35 @@ def decode(block: bytes, origin: Origin) -> Block:
                 f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
                 f"epoch {origin.epoch}, wave {origin.wave}"
             )
+        if not _are_numbers((stage, slot)):
+            raise CorruptData(_NO_NUMBERS)
+        if type(execution) is not bytes:
+            raise CorruptData("a block whose execution is no bytes")
         if closing is not None:
             counts, failed = closing
+            if not _are_numbers([*chain.from_iterable(counts), *failed]):
+                raise CorruptData(_NO_NUMBERS)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        content = [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments]
-        return Block(stage, slot, execution, content, closing)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        decoded = []
+        for a, e, s, t, rows, data, kind in segments:
+            if not _are_numbers((a, e, s, t, rows, kind)):
+                raise CorruptData(_NO_NUMBERS)
+            if type(data) is not bytes or kind > ARROW:
+                raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
+            decoded.append(Segment(a, e, s, t, Packed(rows, data, kind)))
+        return Block(stage, slot, execution, decoded, closing)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
+
+
+_NUMBERS = {int}
+_NO_NUMBERS = "a block whose attempts, edges, tasks or counts are no whole numbers"
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return not values or (set(map(type, values)) == _NUMBERS and min(values) >= 0)
 
 
 @dataclass(slots=True)

@@ -186,6 +186,7 @@ class StageRunner:
     def _receive(self, data: bytes) -> None:
         try:
             block = blocks.decode(data, self._origin)
+            self._check_places(block)
         except CorruptData as error:
             for run in self._runs:
                 run.fail(self._incomplete(str(error)))
@@ -211,6 +212,15 @@ class StageRunner:
                     task.execute_all(tuples, self._env.source(edge, segment.source_task))
         if block.closing is not None:
             self._closed[source] = block.closing
+
+    def _check_places(self, block: blocks.Block) -> None:
+        """Check that attempts, edges and tasks exist; raise `CorruptData`."""
+        for segment in block.segments:
+            if segment.attempt >= len(self._runs) or segment.edge >= len(self._plan.edges):
+                raise CorruptData("a block for an attempt or an edge that does not exist")
+            edge = self._plan.edges[segment.edge]
+            if segment.target_task not in self._plan.components[edge.target].tasks:
+                raise CorruptData(f"a block for task {segment.target_task}, which is none of {edge.target!r}")
 
     def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> Tuples | None:
         packed = segment.packed

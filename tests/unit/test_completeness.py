@@ -284,6 +284,32 @@ def test_a_slot_finishes_nothing_before_the_counts_of_every_source_have_come() -
         assert FINISHED == []
 
 
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (0, "an attempt or an edge that does not exist"),
+        (1, "an attempt or an edge that does not exist"),
+        (3, "task 999, "),
+    ],
+)
+def test_a_segment_for_nobody_fails_the_attempts_and_is_told(place: int, message: str) -> None:
+    plan = compile_topology(topology())
+    layout = Layout(plan, 2)
+    env = TaskEnvironment(plan, 1)
+    wave = Wave(1, (WaveAttempt(TransactionAttempt(1, 1), 3),))
+    given, _ = run_driver_stage(env, layout, wave)
+    slot, block = next((slot, block) for slot, block in given if msgpack.unpackb(block[1:], raw=False)[-2])
+    *head, segments, closing = msgpack.unpackb(block[1:], raw=False)
+    segments[0][place] = 999
+    block = block[:1] + msgpack.packb([*head, segments, closing], use_bin_type=True)
+    sent = StageRunner(env, layout, wave, 1, slot).run([(slot, block)])
+    (report,) = [read_report(b) for _, b in sent if blocks.stage_of(b) == blocks.FOR_DRIVER]
+    (result,) = report.attempts
+    assert result.failure is not None
+    assert f"a block for {message}" in result.failure.message
+    assert not result.failure.counts
+
+
 def test_a_segment_that_does_not_hold_as_many_rows_as_it_says_means_a_replay() -> None:
     check_replayed(run(1, first({"dataclosing"}, 1, with_a_row_more)))
 

@@ -1,4 +1,4 @@
-"""The oracle must be able to fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
+"""The oracle of the simulation can fail: each law is broken here on purpose, and it must say so."""
 
 from __future__ import annotations
 
