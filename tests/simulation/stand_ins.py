@@ -94,7 +94,7 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     holder = importlib.import_module("stormline.runtime.holder")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)
-    put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process)))
+    put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process) + 1))
     put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
     try:
         yield

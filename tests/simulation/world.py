@@ -49,7 +49,7 @@ class World(Scheduler):
 
     def started(self, pid: int) -> str:
         """Return what identifies a driver's process among all that ever had this number; empty: it is dead."""
-        return f"process {pid}" if self.processes[pid].alive else ""
+        return f"process {pid}" if self.processes[pid - 1].alive else ""
 
     def process_here(self) -> Process:
         """Return the process that runs now: an executor's code may run in a thread of the engine."""
