@@ -85,6 +85,10 @@ clean: ## Remove caches and build output, but not .venv
 simulate: env ## Simulate SEEDS=20000 histories full of faults; each that fails says how to repeat it (FIRST=0)
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
+.PHONY: mutants
+mutants: env ## Break the protocol on purpose in a copy, fault by fault: model or simulation kills each (ARGS="--only NAME")
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 .PHONY: docs
 docs: env ## Write the pages of docs/ that come from the code
 	$(BIN)/python -m docs.generate

@@ -39,8 +39,8 @@ def hunt_by_simulation(first: int, count: int) -> Found:
     for seed in range(first, first + count):
         try:
             violation = simulate(seed).violation
-        except Exception as error:  # out of the simulated world: no law was checked
-            violation = f"crash: {type(error).__name__}: {error}"
+        except Exception as error:  # out of the simulated world, from a thread that nobody watches
+            violation = f"a thread died of {type(error).__name__}: {error}"
         if violation is not None:
             return Found(seed - first + 1, time.monotonic() - begun, violation)
     return Found(count, time.monotonic() - begun, None)
@@ -66,7 +66,7 @@ def hunt_by_model(count: int) -> Found:
     try:
         run_state_machine_as_test(Counted, settings=limits)
     except Exception as error:
-        kind = "" if isinstance(error, AssertionError) else f"crash: {type(error).__name__}: "
+        kind = "" if isinstance(error, AssertionError) else f"a thread died of {type(error).__name__}: "
         return Found(tries, time.monotonic() - begun, f"{kind}{error or 'an assertion'}")
     return Found(tries, time.monotonic() - begun, None)
 

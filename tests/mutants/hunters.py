@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,12 @@ from tests.mutants.mutant import Killer, Mutant, copy_tree
 HUNT_SECS = 240.0
 """A hunt that takes longer has not killed its mutant: it may hang."""
 
+RAISED = re.compile(r"^(?:a driver stopped with|a driver could not start:|.*\bdied of) (\w+)")
+"""Violations that name what was raised."""
+
+NO_PROTOCOL = ("TypeError", "NameError", "AttributeError", "ImportError", "KeyError", "IndexError", "Hang", "Exit")
+"""What is raised where a mutant is no fault of the protocol, only broken code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fate:
@@ -29,15 +36,18 @@ class Fate:
     def killed_by(self) -> str | None:
         """What kind of check killed it; None: it lives, or it broke something else than the protocol."""
         violation = self.found.violation
-        if violation is None or violation.startswith("crash: "):
+        if violation is None:
             return None
-        if not violation.startswith("a driver stopped with "):
+        raised = RAISED.search(violation)
+        if raised is None:
             by = "liveness" if violation.startswith("liveness") else "law check"
             return f"model, {by}" if self.mutant.killer is Killer.MODEL else by
-        error = violation.removeprefix("a driver stopped with ").partition(":")[0]
+        error = raised[1]
+        if error == "Deadlock":
+            return "liveness"
         if error == "AssertionError":
             return "runtime's assertion"
-        return None if error in ("TypeError", "NameError", "ImportError", "AttributeError") else f"runtime's {error}"
+        return None if error in NO_PROTOCOL else f"runtime's {error}"
 
 
 def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer = Killer.SIMULATION) -> Found:
@@ -51,9 +61,9 @@ def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer =
                 command, cwd=folder, capture_output=True, text=True, timeout=HUNT_SECS, stdin=subprocess.DEVNULL
             )
         except subprocess.TimeoutExpired:
-            return Found(0, HUNT_SECS, f"crash: it was not done after {HUNT_SECS:g} s")
+            return Found(0, HUNT_SECS, f"the hunt died of Hang: it was not done after {HUNT_SECS:g} s")
     if done.returncode:
-        return Found(0, 0.0, f"crash: {done.stderr.strip()[-300:]}")
+        return Found(0, 0.0, f"the hunt died of Exit: {done.stderr.strip()[-300:]}")
     return Found(**json.loads(done.stdout.splitlines()[-1]))
 
 

@@ -31,6 +31,7 @@ WEIGHTS = {
     **dict.fromkeys(USER_FAULTS, 0.02),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
+    "closed unheard": 0.3,
 }
 """How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
 

@@ -16,6 +16,9 @@ from tests.simulation.zookeeper import Op, ZooKeeper
 
 Request = Callable[[int], Any]
 
+PING_SECS = 1.3
+"""Time after which a client finds by itself that its connection is gone: of a session of two seconds."""
+
 
 class SimAsyncResult:
     """As kazoo's IAsyncResult."""
@@ -120,6 +123,7 @@ class SimKazooClient:
         self.faults = faults
         self.state = "closed"
         self.suspended_at: float | None = None
+        self._deaf_until = 0.0
         self._timeout_secs = timeout
         self._listeners: list[Callable[[str], None]] = []
         self._wire: Wire | None = None
@@ -291,6 +295,10 @@ class SimKazooClient:
         """The connection is gone."""
         if wire is not self._wire or self.state != "connected":
             return
+        world = self.process.world
+        if world.now < self._deaf_until:
+            world.after(self._deaf_until - world.now, self.process.deliver, self.broken, wire)
+            return
         if wire.session is not None:
             self.process.world.after(self.faults.network_secs(), self._silent, wire, wire.session)
         self._lose(ConnectionLoss(), "connecting")
@@ -326,7 +334,10 @@ class SimKazooClient:
         if paused:
             for number, wire in self.server.connections_of(self):
                 self.server.silent(number, wire, closed=False)
-        elif self._wire is not None and self._wire.session is not None:
+            return
+        if self.faults.strikes("closed unheard"):  # who sleeps misses that the server closes the connection
+            self._deaf_until = self.process.world.now + PING_SECS * self.process.world.random.random()
+        if self._wire is not None and self._wire.session is not None:
             self.server.heard(self._wire.session, self._wire)
 
     # ------------------------------------------------------------------------------------ calling back

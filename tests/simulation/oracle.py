@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
+from stormline.runtime.coordinator import ATTEMPTS_PER_EPOCH
 from stormline.runtime.envelope import unseal
 from stormline.runtime.state_tree import FOLDER
 from stormline.runtime.wave import Wave
@@ -19,6 +20,9 @@ TABLES = ("keyed", "total", "ledger")
 
 PROOF_SECS = 0.7
 """How long a driver may lean on what it knew of its ownership."""
+
+NEWS_SECS = 0.1
+"""How long it may take a driver to hear that its connection is gone."""
 
 
 class Violation(Exception):
@@ -58,6 +62,8 @@ class Oracle:
     def applied(self, session: int, changes: Sequence[Change]) -> None:
         """See one transaction that ZooKeeper applied."""
         values = {change.path.removeprefix(f"{NODE}/"): change for change in changes if change.path.startswith(NODE)}
+        if any(change.path == f"{NODE}/live" and change.after is None for change in changes) and "owner" in values:
+            self._check_taken()
         if "owner" in values:
             self._check_owner(session, values["owner"], claim="live" in values)
         elif any(path.startswith("state/") for path in values):
@@ -87,6 +93,12 @@ class Oracle:
         elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
             self.broken(f"law 6: epoch {owner['epoch']} wrote, {before['epoch']} owns the topology")
         return None
+
+    def _check_taken(self) -> None:
+        """See that who takes the topology from a session that has not ended takes it from the dead."""
+        process = self._world.zookeeper.process_of(self._session)
+        if process is not None and process.alive:
+            self.broken(f"law 6: the topology is taken from epoch {self._owner['epoch']}, whose {process.name} lives")
 
     def _batch_changed(self, txid: int, data: bytes | None) -> None:
         if data is None:
@@ -156,8 +168,16 @@ class Oracle:
         if not any(begun == token for *_, begun in self._begun):
             self._check_ownership(token)
         self._begun.add((component, task, token))
+        if not self._placed:  # what runs on the executors may not have heard of it
+            self._check_current(token.txid, token.attempt)
         if token.txid > self.committed + 1:
             self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def _check_current(self, txid: int, attempt: int) -> None:
+        """See that no user code is called for an attempt that this driver has replaced by another one."""
+        newest = self._attempts.get(txid, 0)
+        if attempt < newest and (attempt - 1) // ATTEMPTS_PER_EPOCH == (newest - 1) // ATTEMPTS_PER_EPOCH:
+            self.broken(f"law 3: the commit of {txid}:{attempt} goes on, the current attempt is {newest}")
 
     def _check_ownership(self, token: Token) -> None:
         """See that a driver that can know better begins no commit; what it began before a pause goes on after it."""
@@ -166,7 +186,7 @@ class Oracle:
         world = self._world
         process = world.task.process
         client = world.clients[process]
-        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > PROOF_SECS:
+        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > NEWS_SECS:
             self.broken(f"law 6: the commit of {token} begins without a connection")
         if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
             self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
@@ -189,6 +209,7 @@ class Oracle:
 
     def audit(self, attempt: TransactionAttempt, stored: Mapping[str, Sequence[int]]) -> None:
         """See what a bolt downstream of the committers was told."""
+        self._check_current(attempt.transaction_id, attempt.attempt_id)
         counts = {table: len(stored.get(table, ())) for table in TABLES}
         rows = {sum(stored.get(table, ())) for table in TABLES}
         if counts != {"keyed": 2, "total": 1, "ledger": 1} or len(rows) != 1:

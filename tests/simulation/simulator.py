@@ -100,6 +100,9 @@ class Driver:
         expected = EXPECTED_ENDS + ((EngineStopped,) if world.faults.on else ())
         if error is not None and not isinstance(error, expected):
             world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
+        epoch = self.handle._runner._store.epoch if self.handle is not None else 0
+        if isinstance(error, Fenced) and f"epoch {epoch} owns it" in str(error):
+            world.oracle.broken(f"law 6: driver {self.number} of epoch {epoch} was fenced by itself")
 
 
 class Simulator:

@@ -118,6 +118,11 @@ class ZooKeeper:
         sessions = [session for session in self._sessions.values() if session.connection is not None]
         return [(s.number, s.connection) for s in sessions if s.connection.client is client]
 
+    def process_of(self, number: int) -> Any:
+        """Return the process of a session's client; None: the session has ended, or its connection was closed."""
+        session = self._sessions.get(number)
+        return None if session is None or session.connection is None else session.connection.client.process
+
     def heard(self, number: int, connection: Any) -> None:
         """The client is heard again, over the same connection."""
         session = self._sessions.get(number)
