@@ -117,6 +117,9 @@ class SimEngine:
             again = self._execute(layout, wave, stage, slot, mine)
             if fault == "task: lost":
                 gave = again
+            elif fault == "task: recomputed" and faults.chance(0.5):  # while it is read, and read on
+                begin, end = sorted((faults.below(len(gave) + 1), faults.below(len(gave) + 1)))
+                gave = [*gave[:begin], *again[begin:end], *gave[end:]]
             elif fault == "task: recomputed":  # who reads it early finds the one, who reads it late the other
                 late = {to for to, _ in gave + again if faults.chance(0.5)}
                 gave = [b for b in gave if b[0] not in late] + [b for b in again if b[0] in late]

@@ -120,14 +120,18 @@ class Oracle:
             return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
         expected = self._expected(self.stored[txid])
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
+        contents: dict[tuple[Row, ...], str] = {}
         for table in TABLES:
             effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
+            contents[tuple(sorted(row for share in effects.values() for row in share))] = table
             rows = sorted(row[:2] for share in effects.values() for row in share)
             if rows != sorted(expected):
                 return self.broken(f"law 5: {txid} is committed with {rows} in {table}, its batch is {expected}")
             for key in effects:
                 if self._world.databases.cells[key].txid < txid:
                     return self.broken(f"law 1: {txid} is recorded, its effect on {key} did not happen")
+        if len(contents) > 1:
+            return self.broken(f"law 7: {txid} is committed with rows of several executions: {contents}")
         for partition, first, end in self._ranges(self.stored[txid]):
             if first != self.positions.get(partition, 0):
                 return self.broken(

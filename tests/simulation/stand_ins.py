@@ -96,6 +96,8 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     put(holder, "_started", world.started)
     put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process) + 1))
     put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
+    if world.faults.chance(0.5):  # so small that slots send each other many, as large batches do
+        put(importlib.import_module("stormline.runtime.blocks"), "BLOCK_BYTES", 1)
     try:
         yield
     finally:
