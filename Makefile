@@ -3,6 +3,14 @@ VENV ?= .venv
 EXTRAS ?= examples,test,parquet,arrow
 # Handed to pytest by `make test`, for example ARGS="tests/unit -x", and to the benchmarks by `make bench`.
 ARGS ?=
+# Of `make simulate`: how many seeds, and the first of them.
+SEEDS ?= 20000
+FIRST ?= 0
+# How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.
+FAULTS ?= 25
+SEED ?=
+# How many bad inputs `make fuzz` makes.
+INPUTS ?= 100000
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -21,8 +29,21 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
+test: lint postgresql ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: chaos
+chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+	@sh scripts/check_postgresql.sh
+	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: postgresql
+postgresql: ## Check for PostgreSQL, for the tests that break real services; on Debian, as root, install it if missing
+	@sh scripts/check_postgresql.sh optional
+
+.PHONY: fuzz
+fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED))
 
 .PHONY: lint
 lint: env ## Check style, format, types and which room imports which
@@ -59,6 +80,14 @@ clean: ## Remove caches and build output, but not .venv
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf .stormline spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+.PHONY: simulate
+simulate: env ## Simulate SEEDS=20000 histories full of faults; each that fails says how to repeat it (FIRST=0)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+
+.PHONY: mutants
+mutants: env ## Break the protocol on purpose in a copy, fault by fault: model or simulation kills each (ARGS="--only NAME")
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 .PHONY: docs
 docs: env ## Write the pages of docs/ that come from the code

@@ -12,9 +12,11 @@ import click
 
 from stormline.cli.bundle import Bundle, write_bundle
 from stormline.cli.conf import conf_option, parse_conf
+from stormline.cli.errors import UnsafeConf
 from stormline.cli.target import TARGET_HELP, Target, load_target
-from stormline.runtime.spark_settings import REQUIRED, check_safe
+from stormline.runtime.spark_settings import REQUIRED, check_no_secrets, check_safe
 from stormline.topology.compiler import compile_topology
+from stormline.topology.secrets import literal_secrets
 
 MASTER = "MASTER"
 ZOOKEEPER = "HOST:PORT"
@@ -76,13 +78,14 @@ def settings_of(loaded: Target, conf: Mapping[str, Any]) -> list[str]:
     """Return the part of a spark-submit line with what the laws need, and the topology's own `spark.*` settings.
 
     Raises:
-        UnsafeSpark: one of these breaks a law.
+        UnsafeSpark: one of these breaks a law, or would show a secret.
     """
     settings = dict(REQUIRED)
     for key, value in {**loaded.config, **conf}.items():
         if key.startswith("spark."):
             settings[key] = str(value).lower() if isinstance(value, bool) else str(value)
     check_safe(MASTER, settings)
+    check_no_secrets(settings)
     return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
 
 
@@ -92,8 +95,17 @@ def files_of(bundle: Bundle) -> list[str]:
 
 
 def entry_settings(conf: Mapping[str, Any]) -> list[str]:
-    """Return the part of a spark-submit line that tells the entry what `--conf` said of the topology."""
+    """Return the part of a spark-submit line that tells the entry what `--conf` said of the topology.
+
+    Raises:
+        UnsafeConf: a secret stands there as it is.
+    """
     mine = {key: value for key, value in conf.items() if not key.startswith("spark.")}
+    for key in literal_secrets(mine):
+        raise UnsafeConf(
+            f"--conf {key}=… gives a secret as it is, which every user of the machine sees on the command line; give "
+            "env:NAME or file:PATH, and read it in prepare() by resolve_secret"
+        )
     return [part for key, value in mine.items() for part in ("--conf", conf_text(key, value))]
 
 

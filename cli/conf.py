@@ -18,7 +18,7 @@ def parse_conf(pairs: tuple[str, ...]) -> dict[str, Any]:
     like one takes quotes: `my.version='"1.10"'`.
 
     Raises:
-        click.BadParameter: a text without "=" or without a key.
+        click.BadParameter: a text without "=" or without a key, or a value nested too deeply.
     """
     conf: dict[str, Any] = {}
     for pair in pairs:
@@ -26,7 +26,10 @@ def parse_conf(pairs: tuple[str, ...]) -> dict[str, Any]:
         key = key.strip()
         if not (key and equals):
             raise click.BadParameter(f"{pair!r}: expected KEY=VALUE, as in topology.max.spout.pending=64")
-        conf[key] = text if key.startswith("spark.") else _value(key, text)
+        try:
+            conf[key] = text if key.startswith("spark.") else _value(key, text)
+        except RecursionError:
+            raise click.BadParameter(f"{key}: the value is nested too deeply") from None
     return conf
 
 

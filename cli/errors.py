@@ -37,6 +37,10 @@ class CannotBundle(StormlineError, ValueError):
     """Something that a zip on Python's path cannot hold, or two files that claim one name in it."""
 
 
+class UnsafeConf(StormlineError, ValueError):
+    """A setting that must not stand on a command line."""
+
+
 class SparkSubmitMissing(StormlineError, FileNotFoundError):
     """There is no spark-submit where one is expected."""
 

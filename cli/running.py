@@ -18,6 +18,7 @@ from stormline.cli.run_session import RunOptions, RunSession
 from stormline.cli.stop_signals import StopSignals
 from stormline.cli.target import Target
 from stormline.runtime.local_cluster import zookeeper_hosts
+from stormline.runtime.zookeeper_security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import ZOOKEEPER_ROOT, setting
 from stormline.topology.errors import StormlineError
@@ -34,6 +35,7 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
         StormlineError: the topology, its configuration or the module's report is wrong.
     """
     compile_topology(target.topology, config)  # what is declared wrongly shows before anything starts
+    ZooKeeperSecurity.of(config)
     if options.state_dir is not None and zookeeper_hosts(config) is None:
         _make(options.state_dir)
     exit_code = _run(target.topology.id, target, config, options, progress)

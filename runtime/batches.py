@@ -19,6 +19,7 @@ from stormline.runtime.rotating_state import RotatingState
 from stormline.runtime.state_store import Put, StateStore
 from stormline.runtime.wave import PartitionBatch
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import shown
 
 COMMITTED = "committed"
 BATCHES = "batches"
@@ -50,10 +51,17 @@ def _from_value(txid: int, value: Any) -> Batch:
             p: PartitionBatch(metadata, rows, checksum, gave)
             for p, metadata, rows, checksum, gave in value["partitions"]
         }
-        return Batch(value["metadata"], value["fixed"], value["rows"], partitions)
+        batch = Batch(value["metadata"], value["fixed"], value["rows"], partitions)
+        counts = [batch.rows, *partitions, *(n for p in partitions.values() for n in (p.rows, p.checksum))]
+        flags = [batch.fixed, *(p.gave for p in partitions.values())]
+        if any(type(n) is not int or n < 0 for n in counts) or any(type(flag) is not bool for flag in flags):
+            raise ValueError("partitions, rows and checksums are whole numbers, 'fixed' and 'gave' are true or false")
+        if len(partitions) != len(value["partitions"]):
+            raise ValueError("a partition comes twice")
+        return batch
     except (TypeError, KeyError, ValueError) as error:
         raise StateCorrupt(
-            f"the stored batch of transaction {txid} is {value!r:.200}: {error}; nothing was changed"
+            f"the stored batch of transaction {txid} is {shown(value, 200)}: {error}; nothing was changed"
         ) from error
 
 
@@ -78,9 +86,9 @@ class Batches:
             value = self._store.get(COMMITTED)
         except KeyError:
             return 0
-        if not (isinstance(value, dict) and isinstance(value.get("txid"), int) and value["txid"] > 0):
+        if not (isinstance(value, dict) and type(value.get("txid")) is int and value["txid"] > 0):
             raise StateCorrupt(
-                f"the committed transaction is stored as {value!r:.200}, expected a txid; nothing was changed"
+                f"the committed transaction is stored as {shown(value, 200)}, expected a txid; nothing was changed"
             )
         return int(value["txid"])
 

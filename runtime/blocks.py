@@ -2,7 +2,10 @@
 
 A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a report), then msgpack of
 
-    [version, epoch, wave, source stage, source slot, segments, closing]
+    [version, epoch, wave, source stage, source slot, execution, segments, closing]
+
+`execution` is made up anew whenever a slot runs. Spark may run a slot twice, and what is not deterministic then gives
+other tuples, which may be as many: only what one execution gave is one batch.
 
 A segment is [attempt index, edge, source task, target task, number of rows, packed tuples, their kind]: rows or a
 record batch, without the attempt, see `packed.py`. The closing block of a source slot holds the counts [attempt
@@ -12,11 +15,12 @@ zero), and the indexes of the attempts that have failed there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from stormline.runtime.packed import Packed
+from stormline.runtime.packed import ARROW, Packed
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 
@@ -45,6 +49,7 @@ class Block:
 
     source_stage: int
     source_slot: int
+    execution: bytes
     segments: list[Segment]
     closing: Closing | None
 
@@ -65,12 +70,16 @@ class Origin:
     wave: int
 
 
+Source = tuple[int, int, bytes]
+"""Whose a block is: stage, slot, and which execution of it."""
+
+
 def stage_of(block: bytes) -> int:
     """Return the stage that a block is for."""
     return block[0]
 
 
-def encode(target_stage: int, origin: Origin, source: tuple[int, int], segments: list[Any], closing: Any) -> bytes:
+def encode(target_stage: int, origin: Origin, source: Source, segments: list[Any], closing: Any) -> bytes:
     """Return a block as bytes."""
     body: bytes = msgpack.packb([VERSION, origin.epoch, origin.wave, *source, segments, closing], use_bin_type=True)
     return bytes([target_stage]) + body
@@ -83,20 +92,43 @@ def decode(block: bytes, origin: Origin) -> Block:
         CorruptData: it is no block, or one of another epoch or wave.
     """
     try:
-        version, epoch, wave, stage, slot, segments, closing = msgpack.unpackb(memoryview(block)[1:], raw=False)
+        version, epoch, wave, stage, slot, execution, segments, closing = msgpack.unpackb(
+            memoryview(block)[1:], raw=False
+        )
         if (version, epoch, wave) != (VERSION, origin.epoch, origin.wave):
             raise CorruptData(
                 f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
                 f"epoch {origin.epoch}, wave {origin.wave}"
             )
+        if not _are_numbers((stage, slot)):
+            raise CorruptData(_NO_NUMBERS)
+        if type(execution) is not bytes:
+            raise CorruptData("a block whose execution is no bytes")
         if closing is not None:
             counts, failed = closing
+            if not _are_numbers([*chain.from_iterable(counts), *failed]):
+                raise CorruptData(_NO_NUMBERS)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        return Block(stage, slot, [Segment(a, e, s, t, Packed(*packed)) for a, e, s, t, *packed in segments], closing)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        decoded = []
+        for a, e, s, t, rows, data, kind in segments:
+            if not _are_numbers((a, e, s, t, rows, kind)):
+                raise CorruptData(_NO_NUMBERS)
+            if type(data) is not bytes or kind > ARROW:
+                raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
+            decoded.append(Segment(a, e, s, t, Packed(rows, data, kind)))
+        return Block(stage, slot, execution, decoded, closing)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(block)} bytes that are no block: {error}") from error
+
+
+_NUMBERS = {int}
+_NO_NUMBERS = "a block whose attempts, edges, tasks or counts are no whole numbers"
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return not values or (set(map(type, values)) == _NUMBERS and min(values) >= 0)
 
 
 @dataclass(slots=True)
@@ -104,7 +136,7 @@ class Outbox:
     """Collects what one slot of a stage sends, and makes blocks of it: (target slot, block)."""
 
     origin: Origin
-    source: tuple[int, int]
+    source: Source
     slot_of: Callable[[int], tuple[int, int]]
     ready: list[tuple[int, bytes]] = field(default_factory=list)
     _segments: dict[tuple[int, int], list[Any]] = field(default_factory=dict)

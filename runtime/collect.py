@@ -18,7 +18,7 @@ def read_report(block: bytes) -> SlotReport:
 
 
 def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> WaveResult:
-    """Return the wave's result; an attempt whose reports are not all there has failed (law 5)."""
+    """Return the wave's result; an attempt has failed whose reports are not all there, or not as one (law 5)."""
     by_place = {(report.stage, report.slot): report for report in reports}
     expected = [(stage, slot) for stage, slots in enumerate(layout.slots) for slot in range(slots)]
     missing = [place for place in expected if place not in by_place]
@@ -39,12 +39,20 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             for task, deferred in part.deferred.items():
                 merged.deferred[task] = _together(merged.deferred.get(task), deferred)
             merged.emitters = {**merged.emitters, **report.emitters}
+    spout = layout.plan.spout.id
     if missing:
-        what = f"the reports of {len(missing)} of {len(expected)} Spark tasks have not arrived"
-        for merged in result.attempts:
-            spout = layout.plan.spout.id
-            merged.failure = worse(merged.failure, Failure(spout, None, what, counts=False))
+        _fail_all(result, spout, f"the reports of {len(missing)} of {len(expected)} Spark tasks have not arrived")
+    for report in by_place.values():
+        for place, execution in report.read_from.items():
+            if place in by_place and by_place[place].execution != execution:
+                what = f"slot {report.slot} of stage {report.stage} read another execution of slot {place[1]}"
+                _fail_all(result, spout, f"{what} of stage {place[0]} than others did")
     return result
+
+
+def _fail_all(result: WaveResult, component: str, what: str) -> None:
+    for merged in result.attempts:
+        merged.failure = worse(merged.failure, Failure(component, None, what, counts=False))
 
 
 def _together(one: DeferredTask | None, other: DeferredTask) -> DeferredTask:

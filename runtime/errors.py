@@ -19,6 +19,10 @@ class ZooKeeperDenied(StormlineError, PermissionError):
     """ZooKeeper's access control forbids what the driver has to do."""
 
 
+class InsecureState(StormlineError, PermissionError):
+    """Others than this driver's identity can change its znodes."""
+
+
 class AlreadyRunning(StormlineError):
     """Another driver runs this topology id, or its session has not expired yet."""
 

@@ -13,6 +13,7 @@ import cloudpickle
 
 from stormline.runtime.wave import Failure
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
+from stormline.topology.secrets import without_secrets
 
 log = logging.getLogger("stormline")
 
@@ -39,22 +40,23 @@ def users_traceback(error: BaseException) -> str:
         first = first.tb_next
     if first is None and isinstance(error, StormlineError):
         return ""
-    return "".join(traceback.format_exception(type(error), error, first or tb))
+    return without_secrets("".join(traceback.format_exception(type(error), error, first or tb)))
 
 
 def packed_exception(error: BaseException) -> bytes | None:
-    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed."""
+    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed or tells a secret."""
     try:
         packed: bytes = cloudpickle.dumps(error)
         pickle.loads(packed)
+        told = "".join(traceback.format_exception(error))
     except Exception:
         return None
-    return packed
+    return packed if told == without_secrets(told) else None
 
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        return without_secrets(str(error))
     except Exception as another:
         return f"<its text cannot be had: {type(another).__name__}>"
 

@@ -44,6 +44,8 @@ class Holder:
             raise TypeError("text expected")
         if not all(type(number) is int for number in (holder.pid, holder.session_timeout_ms)):
             raise TypeError("whole numbers expected")
+        if not (0 < holder.pid < 1 << 31 and 0 < holder.session_timeout_ms < 1 << 31):
+            raise TypeError("a process id and a time-out expected")
         return holder
 
     def alive(self) -> bool | None:

@@ -20,16 +20,19 @@ from stormline.runtime.starting import start_topology
 from stormline.runtime.state_dir import wait_until_free
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import registry_of
+from stormline.runtime.zookeeper_security import ZooKeeperSecurity
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import (
     STORM_ZOOKEEPER_PORT,
     STORM_ZOOKEEPER_SERVERS,
+    ZOOKEEPER_AUTH_SCHEME,
     ZOOKEEPER_CONNECTION_TIMEOUT_MS,
     ZOOKEEPER_PORT,
     ZOOKEEPER_ROOT,
     ZOOKEEPER_SERVERS,
     ZOOKEEPER_SESSION_TIMEOUT_MS,
+    ZOOKEEPER_SSL_ENABLE,
     setting,
 )
 from stormline.topology.errors import InvalidConfig
@@ -123,7 +126,13 @@ class LocalCluster:
                 f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first"
             )
         hosts = zookeeper_hosts(plan.config)
+        security = ZooKeeperSecurity.of(plan.config)
         embedded = hosts is None
+        if embedded and (security.tls or security.scheme == "sasl"):
+            raise InvalidConfig(
+                f"{ZOOKEEPER_SSL_ENABLE} or {ZOOKEEPER_AUTH_SCHEME}=sasl is set, and the embedded ZooKeeper has "
+                f"neither; name the servers that have ({ZOOKEEPER_SERVERS}), or use {ZOOKEEPER_AUTH_SCHEME}=digest"
+            )
         if embedded and self._master is not None:
             self._check_place_for_state(self._master)
         sc = self._start_spark(name, plan.config)
@@ -143,6 +152,7 @@ class LocalCluster:
                 on_lost=on_lost,
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+                security=security,
             )
 
         from stormline.runtime.spark_engine import SparkEngine

@@ -16,6 +16,8 @@ from stormline.topology.tuples import TupleSource
 ROWS = 0
 ARROW = 1
 SEGMENT_BYTES_MAX = 1 << 26
+BARE_ROWS_MAX = 1 << 22
+"""Rows of no field but the attempt take no bytes, so their number alone could fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,12 @@ def _pack_rows(rows: list[Row], source: TupleSource, registry: Registry) -> byte
 
 
 def _unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry) -> list[Row]:
-    rows, *columns = registry.unpack(packed)
+    unpacked = registry.unpack(packed)
+    if type(unpacked) is not list or not unpacked or any(type(column) is not list for column in unpacked[1:]):
+        raise CorruptData(f"{len(packed)} bytes that are no rows; expected their number and a list for each field")
+    rows, *columns = unpacked
     if not columns:
+        _check_bare(rows)
         return [[attempt] for _ in range(rows)]
     if any(len(column) != rows for column in columns):
         raise CorruptData(f"columns of {[len(column) for column in columns]} values, expected {rows} in each")
@@ -111,14 +117,30 @@ def _trimmed(pa: Any, column: Any) -> Any:
 
 
 def unpack_batch(packed: bytes) -> Any:
-    """Return the record batch of an Arrow stream; raise `CorruptData` where there is none."""
+    """Return the record batch of an Arrow stream; raise `CorruptData` where there is none.
+
+    Arrow follows offsets and indices wherever they lead, out of memory too, so all of them are checked here.
+    """
     pa = pyarrow_for("a record batch on its way")
     try:
-        return pa.ipc.open_stream(packed).read_next_batch()
+        batch = pa.ipc.open_stream(packed).read_next_batch()
+        batch.validate(full=True)
+        _ = batch.schema.names  # which are text
+        if batch.num_rows > 8 * len(packed):  # what else takes at least a bit a row
+            _check_bare(batch.num_rows)
+        return batch
     except StopIteration:  # a stream that is cut between two messages reads as complete
         raise CorruptData("an Arrow stream without its record batch") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+        if isinstance(error, CorruptData):
+            raise
         raise CorruptData(f"{len(packed)} bytes that are no Arrow stream: {error}") from None
+
+
+def _check_bare(rows: Any) -> None:
+    """Check the number of rows that take no bytes."""
+    if type(rows) is not int or not 0 <= rows <= BARE_ROWS_MAX:
+        raise CorruptData(f"{rows!r:.40} rows without a value, expected a number up to {BARE_ROWS_MAX}")
 
 
 def in_segments(columns: Columns) -> Iterator[Columns]:

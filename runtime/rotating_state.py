@@ -38,7 +38,7 @@ class RotatingState:
     def txids(self) -> list[int]:
         """Return the txids that have a value, ascending."""
         names = self._store.children(self._directory)
-        foreign = [name for name in names if len(name) != TXID_DIGITS or not name.isdecimal()]
+        foreign = [name for name in names if len(name) != TXID_DIGITS or not (name.isascii() and name.isdecimal())]
         if foreign:
             raise StateCorrupt(
                 f"{self._directory}/{foreign[0]} is not named after a transaction ({TXID_DIGITS} digits); nothing "

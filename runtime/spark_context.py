@@ -13,7 +13,7 @@ from pyspark import SparkConf, SparkContext
 
 from stormline.runtime.errors import SparkUnavailable
 from stormline.runtime.java import check_java
-from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_safe, is_local
+from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
 
 
 def start_spark(
@@ -27,13 +27,14 @@ def start_spark(
 
     Raises:
         JavaMissing: there is no Java that Spark can use.
-        UnsafeSpark: a setting that breaks a law.
+        UnsafeSpark: a setting that breaks a law, or that would show a secret.
         SparkUnavailable: Spark did not start.
     """
     running = SparkContext._active_spark_context
     if running is not None:
         check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
+    check_no_secrets(conf)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()  # under spark-submit: SparkConf() then holds what its user gave
     else:

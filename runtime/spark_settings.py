@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from stormline.runtime.errors import UnsafeSpark
+from stormline.topology.secrets import is_reference, literal_secrets, names_a_secret
 
 # Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
 REQUIRED = {
@@ -21,6 +23,18 @@ PREFERRED = {
     "spark.python.unix.domain.socket.enabled": "false" if sys.platform == "win32" else "true",
     "spark.scheduler.mode": "FAIR",  # a commit on the executors waits for a Spark task, not for the rest of a wave
 }
+
+
+def check_no_secrets(settings: Mapping[str, Any]) -> None:
+    """Raise `UnsafeSpark` where a setting holds a secret: Spark is started with its settings on the command line."""
+    secrets = literal_secrets(settings)
+    references = [key for key, value in settings.items() if names_a_secret(key) and is_reference(value)]
+    for key in [*secrets, *references]:
+        raise UnsafeSpark(
+            f"{key} would stand on the command line that starts Spark, where every user of the machine sees it (and "
+            "Spark reads no env:NAME or file:PATH); put it into Spark's own conf/spark-defaults.conf, readable by this "
+            "user only, or into a file given by spark-submit --properties-file"
+        )
 
 
 def is_local(master: str) -> bool:

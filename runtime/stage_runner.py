@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,16 +40,19 @@ class SlotReport:
     """What one slot of one stage tells the driver at its end.
 
     `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
-    that it kept for the commit phase, by the stage that would have received them.
+    that it kept for the commit phase, by the stage that would have received them. `execution`: which of this slot this
+    was; `read_from`: those of other slots whose blocks it read, by (stage, slot).
     """
 
     stage: int
     slot: int
+    execution: bytes
     attempts: list[AttemptResult]
     cannot_travel: dict[str, str] = field(default_factory=dict)
     emitters: dict[int, bytes | None] = field(default_factory=dict)
     busy_secs: float = 0.0
     rows_of: dict[int, int] = field(default_factory=dict)
+    read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
 
 class _AttemptRun:
@@ -95,11 +99,12 @@ class StageRunner:
         self._stage = stage
         self._slot = slot
         self._origin = blocks.Origin(env.epoch, wave.number)
-        self._outbox = Outbox(self._origin, (stage, slot), layout.places.__getitem__)
+        execution = os.urandom(8)
+        self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
         self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
         self._closed: dict[tuple[int, int], blocks.Closing] = {}
-        self._report = SlotReport(stage, slot, [run.result for run in self._runs])
+        self._report = SlotReport(stage, slot, execution, [run.result for run in self._runs])
         self._splits: dict[tuple[int, int], Split] = {}
         self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
@@ -181,9 +186,15 @@ class StageRunner:
     def _receive(self, data: bytes) -> None:
         try:
             block = blocks.decode(data, self._origin)
+            self._check_places(block)
         except CorruptData as error:
             for run in self._runs:
                 run.fail(self._incomplete(str(error)))
+            return
+        source = (block.source_stage, block.source_slot)
+        if self._report.read_from.setdefault(source, block.execution) != block.execution:
+            for run in self._runs:
+                run.fail(self._incomplete(f"slot {source[1]} of stage {source[0]} ran twice, and both came"))
             return
         for segment in block.segments:
             run = self._runs[segment.attempt]
@@ -200,7 +211,16 @@ class StageRunner:
                 if tuples is not None:
                     task.execute_all(tuples, self._env.source(edge, segment.source_task))
         if block.closing is not None:
-            self._closed[(block.source_stage, block.source_slot)] = block.closing
+            self._closed[source] = block.closing
+
+    def _check_places(self, block: blocks.Block) -> None:
+        """Check that attempts, edges and tasks exist; raise `CorruptData`."""
+        for segment in block.segments:
+            if segment.attempt >= len(self._runs) or segment.edge >= len(self._plan.edges):
+                raise CorruptData("a block for an attempt or an edge that does not exist")
+            edge = self._plan.edges[segment.edge]
+            if segment.target_task not in self._plan.components[edge.target].tasks:
+                raise CorruptData(f"a block for task {segment.target_task}, which is none of {edge.target!r}")
 
     def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> Tuples | None:
         packed = segment.packed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from stormline.runtime.engine import Engine
@@ -12,6 +13,9 @@ from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.topology_runner import TopologyRunner
 from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
+from stormline.topology.secrets import literal_secrets
+
+log = logging.getLogger("stormline")
 
 
 def start_topology(
@@ -23,6 +27,18 @@ def start_topology(
     zookeeper_hosts: str = "",
 ) -> TopologyHandle:
     """Take the ownership of a topology and run it in a thread of its own; on an error nothing is left open."""
+    configs = {"its configuration": plan.config}
+    configs |= {f"component {name!r}": planned.component.config for name, planned in plan.components.items()}
+    for where, config in configs.items():
+        for key in literal_secrets(config):
+            log.warning(
+                "topology %s: %s sets %s to a text that is sent to all executors; set it to env:NAME or file:PATH, and "
+                "read it in prepare() by resolve_secret(conf[%r])",
+                plan.topology_id,
+                where,
+                key,
+                key,
+            )
     runners: list[TopologyRunner] = []
     lost: list[StormlineError] = []
 

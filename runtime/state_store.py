@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,14 +9,13 @@ from typing import Any, Protocol
 
 from stormline.runtime.errors import InvalidPath, StateTooLarge
 from stormline.topology.errors import StormlineError
+from stormline.topology.identifiers import is_part
 
 VALUE_BYTES_MAX = 1_000_000
 WRITE_BYTES_MAX = 1_000_000
 OP_BYTES = 64  # what an op costs on the wire beside its path and value, rounded up
 
 OnLost = Callable[[StormlineError], None]
-
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def check_part(part: str, what: str) -> str:
     Raises:
         InvalidPath: it cannot.
     """
-    if not _PART.fullmatch(part):
+    if not is_part(part):
         raise InvalidPath(
             f"{what} {part!r}: expected 1 to 128 characters out of A-Z a-z 0-9 _ . - that begin with "
             "a letter, a digit or _"

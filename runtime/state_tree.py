@@ -9,6 +9,7 @@ from typing import Any
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import InvalidPath, StateCorrupt
 from stormline.runtime.state_store import Delete, Op, Put, check_path, check_sizes, parents
+from stormline.topology.identifiers import is_part
 from stormline.topology.serialization import Registry
 
 FOLDER = b"STLN/"
@@ -42,6 +43,8 @@ class StateTree:
             NewerState: a newer Stormline wrote it.
         """
         full = f"{self._node}/{path}"
+        if not all(map(is_part, path.split("/"))):
+            raise StateCorrupt(f"{full!a} is no name that Stormline gives to a znode; nothing was changed. Remove it")
         if data == FOLDER:
             self._folders.add(path)
             return

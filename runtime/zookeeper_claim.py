@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from kazoo.exceptions import NoAuthError, NoNodeError, RolledBackError, RuntimeInconsistency
+from kazoo.exceptions import InvalidACLError, NoAuthError, NoNodeError, RolledBackError, RuntimeInconsistency
 
 from stormline.runtime.description import check_description
 from stormline.runtime.envelope import seal, unseal
@@ -22,6 +22,8 @@ from stormline.topology.serialization import PLAIN, Registry
 VANISH_MARGIN_MS = 4000
 """A dead session lasts up to a tick longer than its timeout, and the server may have granted a longer one."""
 POLL_SECS = 0.1
+EPOCH_MAX = (1 << 31) - 1
+"""Attempt ids begin anew a billion further with each epoch, and are 64 bits wide in many a database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Owner:
         kinds = {"epoch": int, "token": str, "writes": int}
         if not isinstance(value, dict) or {key: type(value[key]) for key in value} != kinds:
             raise StateCorrupt(f"{path} holds {value!r:.100}, which is no owner; nothing was changed")
+        if not (0 < value["epoch"] <= EPOCH_MAX and 0 <= value["writes"] < 1 << 63):
+            raise StateCorrupt(
+                f"{path} holds {value!r:.100}; epochs go from 1 to {EPOCH_MAX}, and writes are counted from 0; nothing "
+                "was changed"
+            )
         return cls(**value)
 
 
@@ -123,6 +130,7 @@ def _read(session: ZooKeeperSession, node: str) -> _Stored:
     """Read whose a topology is; what is read afterwards is its state if the owner's version stays the same."""
     session.sync(node)
     names = session.children(node)
+    session.check_acls([node, *(f"{node}/{name}" for name in names)])
     if not names:
         return _Stored(None, -1, None, -1, None, -1)
     if not {"owner", "state"} <= set(names) <= {"owner", "state", "live", "topology"}:
@@ -150,12 +158,14 @@ def _read_tree(session: ZooKeeperSession, node: str, registry: Registry) -> Stat
     root = f"{node}/state"
     tree = StateTree(registry, root)
     ((data, _),) = session.get_all([root])
+    session.check_acls([root])
     if data != FOLDER:
         raise StateCorrupt(f"{root} holds {data[:40]!r}, which Stormline did not write; nothing was changed")
     folders = [""]
     while folders:
         paths = [f"{folder}{name}" for folder in folders for name in session.children(f"{root}/{folder}".rstrip("/"))]
         nodes = session.get_all([f"{root}/{path}" for path in paths])
+        session.check_acls([f"{root}/{path}" for path in paths])
         for path, (data, stat) in zip(paths, nodes, strict=True):
             tree.load(path, data, stat.version)
         folders = [f"{path}/" for path, (_, stat) in zip(paths, nodes, strict=True) if stat.numChildren]
@@ -200,7 +210,11 @@ def _send(
         refused = refusal(session.multi(fill, deadline))
     except NoAuthError:
         raise session.denied(node) from None
+    except InvalidACLError:
+        raise session.not_authenticated() from None
     except CONNECTION_ERRORS:
         return
     if refused is not None and isinstance(refused[1], NoAuthError):
         raise session.denied(node)
+    if refused is not None and isinstance(refused[1], InvalidACLError):
+        raise session.not_authenticated()

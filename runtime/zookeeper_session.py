@@ -10,12 +10,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
+from kazoo.exceptions import (
+    AuthFailedError,
+    InvalidACLError,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+)
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from stormline.runtime.errors import ZooKeeperDenied, ZooKeeperUnreachable
-from stormline.topology.config import ZOOKEEPER_PORT, ZOOKEEPER_SERVERS
+from stormline.runtime.zookeeper_security import OPEN, Credentials, ZooKeeperSecurity
+from stormline.topology.config import (
+    ZOOKEEPER_AUTH_PAYLOAD,
+    ZOOKEEPER_AUTH_SCHEME,
+    ZOOKEEPER_PORT,
+    ZOOKEEPER_SERVERS,
+    ZOOKEEPER_SSL_ENABLE,
+)
+from stormline.topology.secrets import without_secrets
 
 CONNECTION_ERRORS = (KazooException, KazooTimeoutError)
 """What a call raises that may or may not have been done, once the answers of the server are handled."""
@@ -33,8 +48,20 @@ Listener = Callable[[str], None]
 class ZooKeeperSession:
     """A session with the server at `hosts`; `node` is the topology's znode, for messages."""
 
-    def __init__(self, client: Any, hosts: str, node: str, connection_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        client: Any,
+        hosts: str,
+        node: str,
+        connection_timeout_ms: int,
+        security: ZooKeeperSecurity,
+        credentials: Credentials,
+        said: _LastWarning,
+    ) -> None:
         self._client = client
+        self._security = security
+        self._credentials = credentials
+        self._said = said
         self._hosts = hosts
         self._node = node
         self._connection_timeout_ms = connection_timeout_ms
@@ -45,22 +72,30 @@ class ZooKeeperSession:
 
     @classmethod
     def connect(
-        cls, hosts: str, node: str, session_timeout_ms: int, connection_timeout_ms: int, debug: bool
+        cls,
+        hosts: str,
+        node: str,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        debug: bool,
+        security: ZooKeeperSecurity = OPEN,
     ) -> ZooKeeperSession:
-        """Begin a session.
+        """Begin a session; secrets are read here.
 
         Raises:
             ZooKeeperUnreachable: no ZooKeeper answered within the connection timeout.
+            SecretMissing, InvalidConfig: what `security` refers to cannot be used.
         """
-        logger = logging.getLogger("stormline.kazoo.debug" if debug else "stormline.kazoo")
-        logger.setLevel(logging.DEBUG if debug else logging.CRITICAL + 1)
+        credentials = security.credentials()
+        said = _LastWarning()
         client = KazooClient(
             ",".join([hosts] * HOSTS_REPEATED),
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
-            logger=logger,
+            logger=_kazoo_logger(said, debug),
+            **credentials.client_options,
         )
-        session = cls(client, hosts, node, connection_timeout_ms)
+        session = cls(client, hosts, node, connection_timeout_ms, security, credentials, said)
         client.start_async()
         if not session._up.wait(connection_timeout_ms / 1000):
             session.stop()
@@ -120,6 +155,23 @@ class ZooKeeperSession:
         )
         return sorted(names)
 
+    def check_acls(self, paths: Sequence[str]) -> None:
+        """Check that nobody else can change these znodes, where they are to be ours alone.
+
+        Raises:
+            InsecureState: somebody can.
+            NoNodeError: one does not exist.
+        """
+        if not self._credentials.protects or not paths:
+            return
+
+        def get(deadline: float) -> list[Any]:
+            pending = [self._client.get_acls_async(path) for path in paths]
+            return [self._answer(result, deadline)[0] for result in pending]
+
+        for path, acl in zip(paths, self._repeat(get, paths[0]), strict=True):
+            self._credentials.check(path, acl)
+
     def ensure(self, path: str) -> None:
         """Create a znode and those above it, where they do not exist."""
         with contextlib.suppress(NodeExistsError):
@@ -131,9 +183,23 @@ class ZooKeeperSession:
 
     def denied(self, path: str) -> ZooKeeperDenied:
         """Return the error for a znode that access control keeps from us."""
+        scheme = self._security.scheme
+        if scheme is None:
+            remedy = f"say who it is by {ZOOKEEPER_AUTH_SCHEME} and {ZOOKEEPER_AUTH_PAYLOAD}"
+        else:
+            remedy = f"correct user and password in {self._security.payload}"
         return ZooKeeperDenied(
             f"ZooKeeper at {self._hosts} denies access to {path}: its access control list does not let this driver "
-            "read and write it; change the list, or use another transactional.zookeeper.root"
+            f"({f'authenticated by {scheme}' if scheme else 'which has not said who it is'}) read and write it; "
+            f"{remedy}, change the list, or use another transactional.zookeeper.root"
+        )
+
+    def not_authenticated(self) -> ZooKeeperDenied:
+        """Return the error for a server that does not take this driver for who it says it is."""
+        return ZooKeeperDenied(
+            f"ZooKeeper at {self._hosts} does not accept {ZOOKEEPER_AUTH_SCHEME}={self._security.scheme} for "
+            f"{self._node} ({self._said.text or 'it rejects such an access control list'}); correct user and password "
+            f"in {self._security.payload}, and check that the server has this scheme switched on"
         )
 
     def stop(self) -> None:
@@ -171,14 +237,49 @@ class ZooKeeperSession:
                 return call(deadline)
             except NoAuthError:
                 raise self.denied(path) from None
+            except (AuthFailedError, InvalidACLError):
+                raise self.not_authenticated() from None
             except (NoNodeError, NodeExistsError):
                 raise
             except CONNECTION_ERRORS as error:
                 if not self.wait_connected(deadline):
+                    if self._said.auth_failed:
+                        raise self.not_authenticated() from None
                     raise self._unreachable(f"went away ({type(error).__name__})") from None
 
     def _unreachable(self, what: str) -> ZooKeeperUnreachable:
+        tls = "" if self._security.tls else "not "
+        sasl = " (and SASL: a server without it does not answer)" if self._security.scheme == "sasl" else ""
+        said = f" (the last problem, {tls}speaking TLS: {self._said.text})" if self._said.text else ""
         return ZooKeeperUnreachable(
-            f"no ZooKeeper for {self._node}: {self._hosts} {what} within {self._connection_timeout_ms} ms; check "
-            f"that a ZooKeeper server runs there, and the configuration keys {ZOOKEEPER_SERVERS} and {ZOOKEEPER_PORT}"
+            f"no ZooKeeper for {self._node}: {self._hosts} {what} within {self._connection_timeout_ms} ms{said}; "
+            f"check that a ZooKeeper server{sasl} runs there, and the configuration keys "
+            f"{ZOOKEEPER_SERVERS}, {ZOOKEEPER_PORT} and {ZOOKEEPER_SSL_ENABLE}"
         )
+
+
+class _LastWarning(logging.Handler):
+    """Keeps the last problem that kazoo told of: it tries again in silence, and does not say why in the end."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+        self.auth_failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of a record."""
+        message = without_secrets(record.getMessage())
+        if record.exc_info and record.exc_info[1] is not None:
+            message += f": {without_secrets(str(record.exc_info[1]))}"
+        if not message.startswith(("Transition to", "Failed connecting")):
+            self.text = message[:300]
+        self.auth_failed |= message.startswith("AUTH_FAILED")
+
+
+def _kazoo_logger(said: _LastWarning, debug: bool) -> logging.Logger:
+    """Return a logger that no configuration of the user's reaches: kazoo logs each request, and an address, at will."""
+    logger = logging.Logger("stormline.kazoo", logging.DEBUG if debug else logging.WARNING)  # noqa: LOG001
+    logger.addHandler(said)
+    if debug:
+        logger.parent = logging.getLogger("stormline")
+    return logger

@@ -21,7 +21,9 @@ from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import Change
 from stormline.runtime.zookeeper_claim import Claim, Owner, claim, refusal
 from stormline.runtime.zookeeper_ownership import RETRY_SECS, Ownership
+from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
+from stormline.topology.identifiers import RESERVED_ROOT
 from stormline.topology.serialization import PLAIN, Registry
 
 
@@ -58,6 +60,7 @@ class ZooKeeperStateStore:
         session_timeout_ms: int = 20_000,
         connection_timeout_ms: int = 15_000,
         debug: bool = False,
+        security: ZooKeeperSecurity = OPEN,
     ) -> ZooKeeperStateStore:
         """Take the ownership of a topology, with all its state; or change nothing.
 
@@ -70,10 +73,14 @@ class ZooKeeperStateStore:
             on_lost: told once, as soon as the ownership ends without `close`; it must not wait, and runs in any
                 thread.
             debug: let kazoo log.
+            security: who this driver is. Where it says, all znodes that are created are its alone, and those that
+                are found must be.
 
         Raises:
             ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
-            ZooKeeperDenied: its access control forbids it.
+            ZooKeeperDenied: its access control forbids it, or it does not accept who this driver says it is.
+            InsecureState: others can change the topology's znodes.
+            SecretMissing, InvalidConfig: what `security` refers to cannot be used.
             AlreadyRunning: another driver owns the topology. Raised at once if that can be known to live; dead
                 ones on the same host are replaced at once; otherwise its session is given time to end.
             TopologyChanged: the state belongs to a topology described otherwise.
@@ -81,12 +88,15 @@ class ZooKeeperStateStore:
             NewerState: it was written by a newer Stormline.
             InvalidPath: `root` or `topology_id` cannot be used.
         """
-        if not root.startswith("/"):
-            raise InvalidPath(f"root {root!r}: expected an absolute znode path such as '/transactional'")
+        if not root.startswith("/") or root.split("/")[1] == RESERVED_ROOT:
+            raise InvalidPath(
+                f"root {root!r}: expected an absolute znode path such as '/transactional', not below ZooKeeper's own "
+                f"/{RESERVED_ROOT}"
+            )
         for part in root[1:].split("/"):
             check_part(part, f"part of the root {root!r},")
         node = f"{root}/{check_part(topology_id, 'topology id')}"
-        session = ZooKeeperSession.connect(hosts, node, session_timeout_ms, connection_timeout_ms, debug)
+        session = ZooKeeperSession.connect(hosts, node, session_timeout_ms, connection_timeout_ms, debug, security)
         try:
             claimed = claim(
                 session, node, registry, description, allow_changed, session_timeout_ms, connection_timeout_ms

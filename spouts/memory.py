@@ -18,7 +18,7 @@ from stormline.topology.contracts import (
     IPartitionedTransactionalSpout,
     Metadata,
 )
-from stormline.topology.errors import CorruptData, InvalidComponent, InvalidConfig, InvalidStream, StormlineError
+from stormline.topology.errors import CorruptData, InvalidComponent, InvalidConfig, InvalidStream, StormlineError, shown
 from stormline.topology.fields import Fields
 from stormline.topology.streams import OutputFieldsDeclarer
 
@@ -76,7 +76,7 @@ class _Memory:
             first, end = metadata
             if 0 <= first <= end:
                 return int(end)
-        raise CorruptData(f"stored metadata of a memory spout is {metadata!r}, expected [first row, end row]")
+        raise CorruptData(f"stored metadata of a memory spout is {shown(metadata)}, expected [first row, end row]")
 
     def has_rows_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
         ahead = batches_ahead * self.take_per_batch

@@ -22,6 +22,7 @@ from stormline.topology.contracts import (
 )
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
+from stormline.topology.secrets import resolve_secret
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
@@ -62,6 +63,7 @@ __all__ = [
     "Tuple",
     "Values",
     "compile_topology",
+    "resolve_secret",
 ]
 
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -19,9 +20,11 @@ START_SECS = 60.0
 class ZooKeeperServer:
     """A server on a free port of 127.0.0.1 that keeps its data, and its port, when started again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, settings: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> None:
         self.data_dir = data_dir
-        self.port = _free_port()
+        self.port = free_port()
+        self._settings = settings
+        self._jvm_options = jvm_options
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> ZooKeeperServer:
@@ -45,21 +48,25 @@ class ZooKeeperServer:
         config.write_text(
             f"dataDir={self.data_dir}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
             "tickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\nadmin.enableServer=false\n"
+            + "".join(f"{line}\n" for line in self._settings)
         )
         java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-        self._process = subprocess.Popen(
+        self._process = self._launch(
             [
                 java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
-                "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true", "-cp", f"{JARS}/*",
+                "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true",
+                *self._jvm_options, "-cp", f"{JARS}/*",
                 "org.apache.zookeeper.server.ZooKeeperServerMain", config,
-            ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ]
         )  # fmt: skip
         deadline = time.monotonic() + START_SECS
         while not _serves(self.port):
             assert self._process.poll() is None, "the ZooKeeper server did not start"
             assert time.monotonic() < deadline, "the ZooKeeper server does not serve"
             time.sleep(0.02)
+
+    def _launch(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self) -> None:
         """End the server as a power cut would."""
@@ -79,7 +86,7 @@ class ZooKeeperServer:
         self._process.send_signal(signal.SIGCONT)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -35,6 +34,7 @@ from stormline.topology.grouping import (
     Grouping,
     GroupingKind,
 )
+from stormline.topology.identifiers import NAME_CHARS_MAX, is_part, problem_of_name
 from stormline.topology.shipping import check_shippable
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
@@ -46,7 +46,6 @@ _SPOUT_KINDS: dict[type, ComponentKind] = {
     IPartitionedTransactionalSpout: ComponentKind.PARTITIONED_SPOUT,
     IOpaquePartitionedTransactionalSpout: ComponentKind.OPAQUE_SPOUT,
 }
-_TOPOLOGY_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
 def check_tasks(who: str, what: str, value: Any) -> int:
@@ -229,9 +228,9 @@ class TransactionalTopologyBuilder:
     """
 
     def __init__(self, topology_id: str, spout_id: str, spout: AnySpout, parallelism: int | None = None) -> None:
-        if not isinstance(topology_id, str) or not _TOPOLOGY_ID.fullmatch(topology_id):
+        if not is_part(topology_id):
             raise InvalidId(
-                f"topology id {topology_id!r}: expected 1 to 200 letters, digits, '_', '.' or '-', not beginning "
+                f"topology id {topology_id!r}: expected 1 to 128 letters, digits, '_', '.' or '-', not beginning "
                 "with '.' or '-', since it names a znode"
             )
         self._topology_id = topology_id
@@ -250,6 +249,12 @@ class TransactionalTopologyBuilder:
             raise InvalidId(f"{what} id {component!r}: expected non-empty text")
         if component.startswith("__"):
             raise InvalidId(f"{what} id {component!r} begins with '__', which is kept for Stormline's own components")
+        problem = problem_of_name(component)
+        if problem is not None:
+            raise InvalidId(
+                f"{what} id {component[:NAME_CHARS_MAX]!a} {problem}; give it a name that is told from others at a "
+                "glance"
+            )
 
     def get_spout_declarer(self) -> SpoutDeclarer:
         """Return the declarer of the spout."""

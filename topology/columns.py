@@ -64,7 +64,7 @@ def values_of(array: Any) -> list[Any]:
     coarser = in_microseconds(array.type)
     try:
         values: list[Any] = (array if coarser is None else array.cast(coarser)).to_pylist()
-    except (pa.ArrowException, ValueError, OverflowError) as error:
+    except (pa.ArrowException, ValueError, OverflowError, LookupError) as error:
         raise ColumnCannotTravel(f"type {array.type} holds what no value of Python can: {error}") from None
     return values
 

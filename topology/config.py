@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
+from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
+from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
 from stormline.topology.serialization import Registration, Serializer
 
 MAX_SPOUT_PENDING = "topology.max.spout.pending"
@@ -24,6 +26,14 @@ ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
 ZOOKEEPER_PORT = "transactional.zookeeper.port"
 STORM_ZOOKEEPER_SERVERS = "storm.zookeeper.servers"
 STORM_ZOOKEEPER_PORT = "storm.zookeeper.port"
+ZOOKEEPER_AUTH_SCHEME = "storm.zookeeper.auth.scheme"
+ZOOKEEPER_AUTH_PAYLOAD = "storm.zookeeper.auth.payload"
+ZOOKEEPER_SSL_ENABLE = "storm.zookeeper.ssl.enable"
+ZOOKEEPER_SSL_HOSTNAME_VERIFICATION = "storm.zookeeper.ssl.hostnameVerification"
+ZOOKEEPER_SSL_CA = "transactional.zookeeper.ssl.ca"
+ZOOKEEPER_SSL_CERTIFICATE = "transactional.zookeeper.ssl.certificate"
+ZOOKEEPER_SSL_KEY = "transactional.zookeeper.ssl.key"
+ZOOKEEPER_SSL_KEY_PASSWORD = "transactional.zookeeper.ssl.key.password"
 ZOOKEEPER_SESSION_TIMEOUT_MS = "storm.zookeeper.session.timeout"
 ZOOKEEPER_CONNECTION_TIMEOUT_MS = "storm.zookeeper.connection.timeout"
 
@@ -72,6 +82,34 @@ KNOWN_KEYS: dict[str, Key] = {
     STORM_ZOOKEEPER_PORT: Key("port or none", None, "ZooKeeper's port, as in Storm's own configuration."),
     ZOOKEEPER_SESSION_TIMEOUT_MS: Key("count", 20000, "Milliseconds after which a silent driver loses its session."),
     ZOOKEEPER_CONNECTION_TIMEOUT_MS: Key("count", 15000, "Milliseconds to wait for the first connection."),
+    ZOOKEEPER_AUTH_SCHEME: Key(
+        "auth scheme or none",
+        None,
+        "How the driver proves to ZooKeeper who it is: `digest`, or `sasl` (DIGEST-MD5; needs `stormline[sasl]`). All "
+        "znodes are then its own alone; see [security](security.md).",
+    ),
+    ZOOKEEPER_AUTH_PAYLOAD: Key(
+        "secret or none", None, "Where `user:password` for that is kept: `env:NAME` or `file:PATH`."
+    ),
+    ZOOKEEPER_SSL_ENABLE: Key("flag", False, "Whether to speak TLS with ZooKeeper; its certificate is verified."),
+    ZOOKEEPER_SSL_HOSTNAME_VERIFICATION: Key(
+        "flag", True, "Whether that certificate must name the host that was connected to."
+    ),
+    ZOOKEEPER_SSL_CA: Key(
+        "file or none", None, "PEM file of the authorities that may have signed it; the system's where not set."
+    ),
+    ZOOKEEPER_SSL_CERTIFICATE: Key(
+        "file or none", None, "PEM file of the driver's own certificate, where ZooKeeper asks for one."
+    ),
+    ZOOKEEPER_SSL_KEY: Key("file or none", None, "PEM file of that certificate's private key."),
+    ZOOKEEPER_SSL_KEY_PASSWORD: Key(
+        "secret or none", None, "Where the password of that key is kept: `env:NAME` or `file:PATH`."
+    ),
+    "storm.zookeeper.root": _ignored("any", "Storm's own znodes; ours are below transactional.zookeeper.root."),
+    "storm.zookeeper.superACL": _ignored("any", "Storm's Nimbus; nobody is given rights beside the creator."),
+    "storm.zookeeper.retry.times": _ignored("any", "Storm's ZooKeeper client."),
+    "storm.zookeeper.retry.interval": _ignored("any", "Storm's ZooKeeper client."),
+    "storm.zookeeper.retry.intervalceiling.millis": _ignored("any", "Storm's ZooKeeper client."),
     "topology.name": _ignored("text", "Storm's name of the topology."),
     TASKS: Key("count or none", None, "Tasks of each component, or of the one it is set for; its parallelism if not."),
     "topology.acker.executors": _ignored("count or zero", "Storm's ackers."),
@@ -124,8 +162,33 @@ KNOWN_KEYS: dict[str, Key] = {
 }
 
 
+_PEM = f"{ZOOKEEPER_SSL_CA}, {ZOOKEEPER_SSL_CERTIFICATE} and {ZOOKEEPER_SSL_KEY}, which take PEM files"
+_REPLACED = {
+    **dict.fromkeys(
+        (
+            f"storm.zookeeper.ssl.{store}.{what}"
+            for store in ("keystore", "truststore")
+            for what in ("path", "password")
+        ),
+        _PEM,
+    ),
+    **dict.fromkeys(
+        (
+            "storm.zookeeper.auth.user",
+            "storm.zookeeper.auth.password",
+            "storm.zookeeper.topology.auth.scheme",
+            "storm.zookeeper.topology.auth.payload",
+        ),
+        f"{ZOOKEEPER_AUTH_SCHEME} and {ZOOKEEPER_AUTH_PAYLOAD}",
+    ),
+}
+"""Keys of Storm's that protect something, and what to set instead: ignored they would protect nothing."""
+
+_OURS = ("topology.", "transactional.", "storm.zookeeper.")
+
+
 def _is_int(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 1 << 31
 
 
 def _is_number(value: Any) -> bool:
@@ -133,20 +196,20 @@ def _is_number(value: Any) -> bool:
 
 
 _CHECKS: dict[str, tuple[str, Any]] = {
-    "count": ("a whole number of at least 1", lambda v: _is_int(v, 1)),
+    "count": ("a whole number of at least 1, below 2**31", lambda v: _is_int(v, 1)),
     "count or zero": ("a whole number of at least 0, or None", lambda v: v is None or _is_int(v, 0)),
     "count or none": ("a whole number of at least 1, or None", lambda v: v is None or _is_int(v, 1)),
-    "seconds": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "seconds": ("a number of seconds above 0, up to 1e9", lambda v: _is_number(v) and 0 < v <= 1e9),
     "number": ("a number", _is_number),
     "flag": ("True or False", lambda v: isinstance(v, bool)),
     "text": ("text", lambda v: isinstance(v, str)),
     "path": (
         "an absolute znode path such as '/transactional'",
-        lambda v: isinstance(v, str) and v[:1] == "/" and not {"", ".", ".."}.intersection(v[1:].split("/")),
+        lambda v: isinstance(v, str) and is_znode_path(v),
     ),
     "hosts or none": (
         "a list of host names, or None",
-        lambda v: v is None or (isinstance(v, (list, tuple)) and v and all(isinstance(h, str) and h for h in v)),
+        lambda v: v is None or (isinstance(v, (list, tuple)) and v and all(map(is_host, v))),
     ),
     "port or none": ("a port from 1 to 65535, or None", lambda v: v is None or (_is_int(v, 1) and v <= 65535)),
     "registrations": (
@@ -154,12 +217,30 @@ _CHECKS: dict[str, tuple[str, Any]] = {
         lambda v: isinstance(v, (list, tuple)) and all(isinstance(r, Registration) for r in v),
     ),
     "placement": ("'driver' or 'executors'", lambda v: isinstance(v, str) and v in ("driver", "executors")),
+    "auth scheme or none": (
+        "'digest', 'sasl' or None",
+        lambda v: v is None or (isinstance(v, str) and v in ("digest", "sasl")),
+    ),
+    "secret or none": (
+        "a reference to where it is kept, env:NAME or file:PATH, not the secret itself",
+        lambda v: v is None or is_reference(v),
+    ),
+    "file or none": (
+        "the path of a file, or None",
+        lambda v: v is None or (isinstance(v, str) and v != "" and v.isprintable()),
+    ),
     "any": ("any value", lambda v: True),
 }
 
 
+def _is_hidden(key: Any, value: Any) -> bool:
+    known = KNOWN_KEYS.get(key)
+    secret = known.kind == "secret or none" if known is not None else names_a_secret(key)
+    return secret and value is not None and not is_reference(value)
+
+
 def check_config(config: Mapping[str, Any], where: str) -> None:
-    """Check every key under `topology.`, `transactional.` and `storm.` that `config` sets.
+    """Check every key under `topology.`, `transactional.` and `storm.zookeeper.` that `config` sets.
 
     Raises:
         UnknownConfigKey: nobody reads this key; the message names the nearest one that is known.
@@ -172,22 +253,26 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
             raise InvalidConfig(f"{where}: key {key!r} is {type(key).__name__}, expected text")
         known = KNOWN_KEYS.get(key)
         if known is None:
-            if key.startswith(("topology.", "transactional.")):
+            if key in _REPLACED:
+                raise UnknownConfigKey(f"{where}: {key} has no effect here; set {_REPLACED[key]}")
+            if key.startswith(_OURS):
                 raise UnknownConfigKey(
-                    f"{where}: unknown key {key!r}{did_you_mean(key, KNOWN_KEYS)}; keys of your own may have "
-                    "any name that does not begin with 'topology.' or 'transactional.'"
+                    f"{where}: unknown key {key[:NAME_CHARS_MAX]!r}{did_you_mean(key[:NAME_CHARS_MAX], KNOWN_KEYS)}; "
+                    "keys of your own may have any name that does not begin with 'topology.', 'transactional.' or "
+                    "'storm.zookeeper.'"
                 )
             continue
         expected, fits = _CHECKS[known.kind]
         if not fits(value):
-            raise InvalidConfig(f"{where}: {key} is {value!r}, expected {expected}")
+            shown = f"a {type(value).__name__} that is not shown" if known.kind == "secret or none" else repr(value)
+            raise InvalidConfig(f"{where}: {key} is {shown}, expected {expected}")
 
 
 class Config(dict[str, Any]):
     """The configuration of a topology: a dict with Storm's keys and setters.
 
     `spark.*` keys are passed to Spark; other keys outside `topology.`, `transactional.` and `storm.` are the
-    user's own and reach `conf` in `prepare`.
+    user's own and reach `conf` in `prepare`. Its repr shows no secret.
     """
 
     TOPOLOGY_MAX_SPOUT_PENDING = MAX_SPOUT_PENDING
@@ -202,6 +287,12 @@ class Config(dict[str, Any]):
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
     TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
+    STORM_ZOOKEEPER_AUTH_SCHEME = ZOOKEEPER_AUTH_SCHEME
+    STORM_ZOOKEEPER_AUTH_PAYLOAD = ZOOKEEPER_AUTH_PAYLOAD
+
+    def __repr__(self) -> str:
+        hidden = {key for key, value in self.items() if _is_hidden(key, value)}
+        return f"{{{', '.join(f'{k!r}: {HIDDEN if k in hidden else repr(v)}' for k, v in self.items())}}}"
 
     def set_max_spout_pending(self, transactions: int) -> None:
         """Let this many transactions be active at once."""

@@ -18,6 +18,14 @@ class ReportedFailedException(FailedException):
     """A `FailedException` that is also written to the log."""
 
 
+def shown(value: object, chars_max: int = 80) -> str:
+    """Return the repr of a value, cut: those of stored values run code of the user's, which may raise."""
+    try:
+        return f"{value!r:.{chars_max}}"
+    except Exception as error:
+        return f"whose repr raises {type(error).__name__}"
+
+
 def did_you_mean(got: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known name, or an empty text."""
     near = difflib.get_close_matches(str(got), list(known), n=1, cutoff=0.6)
@@ -109,6 +117,12 @@ class UnknownConfigKey(DeclarationError, KeyError):
     __str__ = Exception.__str__
 
 
+class SecretMissing(StormlineError, LookupError):
+    """There is no secret where a setting refers to one."""
+
+    __str__ = Exception.__str__
+
+
 class InvalidRegistration(DeclarationError):
     """A class that cannot be registered for serialization as asked."""
 
@@ -182,6 +196,6 @@ class MissingExtra(StormlineError, ImportError):
     """An optional package is needed and not installed."""
 
     @classmethod
-    def of(cls, extra: str, who: str) -> MissingExtra:
-        """Build the message for `who` without pyarrow, which `extra` installs."""
-        return cls(f"{who} needs the package pyarrow, which is not installed: pip install 'stormline[{extra}]'")
+    def of(cls, extra: str, who: str, package: str = "pyarrow") -> MissingExtra:
+        """Build the message for `who` without `package`, which `extra` installs."""
+        return cls(f"{who} needs the package {package}, which is not installed: pip install 'stormline[{extra}]'")

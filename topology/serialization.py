@@ -24,6 +24,7 @@ from stormline.topology.errors import (
     InvalidRegistration,
     SerializationError,
     UnregisteredClass,
+    shown,
 )
 from stormline.topology.packing import msgpack
 
@@ -201,7 +202,7 @@ def _zone(value: dt.tzinfo | None) -> Any:
     if type(value) is zoneinfo.ZoneInfo and value.key:
         return value.key
     raise UnregisteredClass(
-        f"time zone {_shown(value)} ({type(value).__name__}) cannot be written; use datetime.timezone or "
+        f"time zone {shown(value)} ({type(value).__name__}) cannot be written; use datetime.timezone or "
         "zoneinfo.ZoneInfo with a key"
     )
 
@@ -267,13 +268,6 @@ _BUILT_IN: dict[type, tuple[int, _Encoder, _Encoder]] = {
     ),
 }
 _BUILT_IN_DECODERS = {code: decode for code, _, decode in _BUILT_IN.values()}
-
-
-def _shown(value: Any) -> str:
-    try:
-        return f"{value!r:.80}"
-    except Exception as error:
-        return f"whose repr raises {type(error).__name__}"
 
 
 def _too_deep() -> SerializationError:
@@ -414,7 +408,7 @@ class Registry:
         registration = self._by_class.get(kind)
         if registration is None:
             raise UnregisteredClass(
-                f"class {kind.__module__}.{kind.__qualname__} is not registered (value {_shown(value)}); "
+                f"class {kind.__module__}.{kind.__qualname__} is not registered (value {shown(value)}); "
                 f"call config.register_serialization({kind.__qualname__})"
             )
         data = [registration.name, registration.serializer.to_data(value)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stormline.topology.errors import InvalidStream
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.identifiers import NAME_CHARS_MAX, problem_of_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class OutputFieldsDeclarer:
         who = f"component {self._component!r}"
         if not isinstance(stream_id, str) or not stream_id:
             raise InvalidStream(f"{who} declares stream {stream_id!r}; expected non-empty text")
+        problem = problem_of_name(stream_id)
+        if problem is not None:
+            raise InvalidStream(
+                f"{who} declares stream {stream_id[:NAME_CHARS_MAX]!a}, which {problem}; give it a name that is told "
+                "from others at a glance"
+            )
         if stream_id in self.streams:
             raise InvalidStream(f"{who} declares stream {stream_id!r} twice; declare each stream once")
         if isinstance(fields, str):

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from stormline.spouts.file.boundaries import RowBoundaries
-from stormline.spouts.file.errors import FileChanged, FileVanished, UnusableFile
+from stormline.spouts.file.errors import FileChanged, UnusableFile
 from stormline.spouts.file.layout import Opened
 from stormline.spouts.file.metadata import Piece, Position
+from stormline.spouts.file.opening import open_rows
 from stormline.spouts.file.rows import RowFormat
 
 READ_BYTES_MAX = 16 << 20
@@ -47,7 +48,7 @@ class ByteRanges:
         self._rows = rows
 
     def begin(self, path: str) -> Opened:
-        with open(path, "rb") as file:
+        with open_rows(path) as file:
             found = os.fstat(file.fileno())
             head = file.read(16)
             for magic, what in _FOREIGN.items():
@@ -86,11 +87,7 @@ class ByteRanges:
 @contextmanager
 def _same_file(at: Position, resuming: bool) -> Iterator[tuple[BinaryIO, Position]]:
     """Open the file that is being read, having checked that it is the same as far as it was read."""
-    try:
-        file = open(at.path, "rb")  # noqa: SIM115 - closed below
-    except FileNotFoundError:
-        raise FileVanished.at(at.path, at.size) from None
-    with file:
+    with open_rows(at.path, at.size) as file:
         found = os.fstat(file.fileno())
         if found.st_size != at.size:
             raise FileChanged.size(at.path, at.size, found.st_size)

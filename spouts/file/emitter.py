@@ -8,15 +8,17 @@ import zlib
 from collections.abc import Sequence
 
 from stormline.spouts.file.csv_columns import CsvColumns
-from stormline.spouts.file.errors import BadLine, FileChanged, FileVanished
+from stormline.spouts.file.errors import BadLine, FileChanged
 from stormline.spouts.file.formats import columns_reader, rows_of
 from stormline.spouts.file.metadata import Piece, columns_of, pieces_of
+from stormline.spouts.file.opening import open_rows
 from stormline.spouts.file.parquet import ParquetReader, values_of
 from stormline.spouts.file.rows import RowFormat, RowProblem
 from stormline.spouts.file.settings import FileSettings
 from stormline.topology.arrow import type_problem
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Collector, ITransactionalEmitter, Metadata
+from stormline.topology.errors import CorruptData
 
 log = logging.getLogger("stormline")
 
@@ -43,6 +45,7 @@ class FileEmitter(ITransactionalEmitter):
         Raises:
             FileVanished, FileChanged: a file is not what it was when the batch was planned.
             BadLine: a row cannot be read, unless such rows are to be skipped.
+        CorruptData: what is stored of the batch is not what was planned.
         """
         settings = self._settings
         pieces = pieces_of(metadata, settings.format, self._task, self._tasks)
@@ -69,17 +72,13 @@ class FileEmitter(ITransactionalEmitter):
                 if self._columnar and not any(type_problem(kind) for kind in table.schema.types):
                     collector.emit_batch(table)
                     continue
-                for values in values_of(table, names):
+                for values in values_of(table, names, piece.path):
                     collector.emit([attempt, *values])
 
 
 def read_piece(piece: Piece) -> bytes:
     """Return the bytes of a piece; raise `FileVanished` or `FileChanged` where they are not what they were."""
-    try:
-        file = open(piece.path, "rb")  # noqa: SIM115 - closed below
-    except FileNotFoundError:
-        raise FileVanished.at(piece.path, piece.size) from None
-    with file:
+    with open_rows(piece.path, piece.size) as file:
         size = os.fstat(file.fileno()).st_size
         if size != piece.size:
             raise FileChanged.size(piece.path, piece.size, size)
@@ -132,7 +131,11 @@ def _emit_piece(
             offset = end
         one_by_one *= 4
     if emitted + len(bad) != piece.rows:
-        raise AssertionError(f"planned {piece}, but found {emitted} rows and {len(bad)} bad ones")
+        raise CorruptData(
+            f"{piece.path}:{piece.line}: the stored batch has {piece.rows} rows from here on, and the file, which has "
+            f"not changed, has {emitted} and {len(bad)} bad ones; restore the state from a backup, or begin anew under "
+            "another topology id"
+        )
     if bad:
         log.warning(
             "%s: left out %d of the %d rows from line %d on; the first: line %d: %s",

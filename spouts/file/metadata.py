@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stormline.spouts.file.errors import FileChanged, TooManyFiles
-from stormline.topology.errors import CorruptData
+from stormline.topology.errors import CorruptData, shown
 
 VERSION = 1
 FILES_READ_MAX = 40_000  # 14 bytes each: 560,000 of the 1,048,576 that ZooKeeper takes
@@ -149,13 +149,71 @@ def columns_of(metadata: Any) -> list[str] | None:
 
 
 def _checked(metadata: Any, format: str) -> dict[str, Any]:
-    if not isinstance(metadata, dict) or metadata.get("v") != VERSION or "pieces" not in metadata:
+    if not isinstance(metadata, dict) or metadata.get("v") != VERSION or not metadata.keys() >= _KEYS:
         raise CorruptData(
-            f"the stored batch is not one of FileTransactionalSpout, version {VERSION}: {metadata!r:.200}"
+            f"the stored batch is not one of FileTransactionalSpout, version {VERSION}: {shown(metadata, 200)}"
         )
-    if metadata["format"] != format:
+    if metadata.get("format") != format:
         raise CorruptData(
-            f"the stored batches were read with format={metadata['format']!r}, the spout now has format={format!r}; "
-            "go on with the former, or begin anew under another topology id"
+            f"the stored batches were read with format={shown(metadata.get('format'))}, the spout now has "
+            f"format={format!r}; go on with the former, or begin anew under another topology id"
+        )
+    problem = _problem(**{key: metadata[key] for key in _KEYS})
+    if problem:
+        raise CorruptData(
+            f"the stored batch of a FileTransactionalSpout {problem}, which no FileTransactionalSpout stores; restore "
+            "the state from a backup, or begin anew under another topology id"
         )
     return metadata
+
+
+_KEYS = {"columns", "files", "pieces", "at", "read"}
+
+
+def _problem(columns: Any, files: Any, pieces: Any, at: Any, read: Any) -> str | None:
+    """Say what is wrong with stored metadata: it tells the spout which files to open, and how much of them to read."""
+    if columns is not None and not (_is_list(columns, 2) and _are(str, columns[:1]) and _are_texts(columns[1])):
+        return f"has the columns {shown(columns)}"
+    if type(files) is not list or not all(_is_list(file, 2) and _is_file(*file) for file in files):
+        return f"has the files {shown(files)}"
+    if type(pieces) is not list or not all(_is_list(piece, 7) and _is_piece(len(files), *piece) for piece in pieces):
+        return f"has the pieces {shown(pieces)}"
+    if at is not None and not (
+        _is_list(at, 6) and _is_file(*at[:2]) and _are(int, at[2:]) and _in_range(at[3:]) and abs(at[2]) < 1 << 63
+    ):
+        return f"ends at {shown(at)}"
+    return None if type(read) is bytes else f"has the files read {shown(read)}"
+
+
+def _is_list(value: Any, length: int) -> bool:
+    return type(value) is list and len(value) == length
+
+
+def _are(kind: type, values: list[Any]) -> bool:
+    return all(type(value) is kind for value in values)
+
+
+def _in_range(numbers: list[int]) -> bool:
+    return min(numbers) >= 0 and max(numbers) < 1 << 63
+
+
+def _are_texts(values: Any) -> bool:
+    return type(values) is list and _are(str, values) and all(map(_is_utf8, values))
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode()) or not text
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_file(path: Any, size: Any) -> bool:
+    if type(path) is not str or path[:1] != "/" or "\0" in path or not _is_utf8(path):
+        return False
+    return type(size) is int and 0 <= size < 1 << 48
+
+
+def _is_piece(files: int, file: Any, start: Any, end: Any, line: Any, rows: Any, before: Any, after: Any) -> bool:
+    numbers = [file, start, end, line, rows, before, after]
+    return _are(int, numbers) and _in_range(numbers) and file < files and start <= end and end - start < 1 << 48

@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from stormline.spouts.file.errors import FileChanged, FileVanished, UnusableFile
+from stormline.spouts.file.errors import FileChanged, UnusableFile
 from stormline.spouts.file.layout import Opened
 from stormline.spouts.file.metadata import Piece, Position
+from stormline.spouts.file.opening import open_rows
 from stormline.topology.columns import in_microseconds
 from stormline.topology.errors import MissingExtra
 
@@ -39,7 +40,7 @@ def _footer_crc(file: BinaryIO, path: str, size: int) -> int:
 def _open(pa: Any, file: BinaryIO, path: str) -> Any:
     try:
         return pa.parquet.ParquetFile(file)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # a name that is no UTF-8 is a ValueError
         raise UnusableFile(f"file {path!r} cannot be read as Parquet: {error}") from None
 
 
@@ -55,7 +56,7 @@ class ParquetRanges:
 
     def begin(self, path: str) -> Opened:
         pa = _pyarrow()
-        with open(path, "rb") as file:
+        with open_rows(path) as file:
             found = os.fstat(file.fileno())
             crc = _footer_crc(file, path, found.st_size)
             names = list(_open(pa, file, path).schema_arrow.names)
@@ -86,10 +87,7 @@ class ParquetRanges:
 
 
 def _same_file(path: str, size: int, crc: int) -> BinaryIO:
-    try:
-        file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    except FileNotFoundError:
-        raise FileVanished.at(path, size) from None
+    file = open_rows(path, size)
     try:
         found = os.fstat(file.fileno()).st_size
         if found != size:
@@ -133,15 +131,27 @@ class ParquetReader:
     def _read_group(pa: Any, parquet: Any, path: str, group: int, columns: Sequence[str]) -> Any:
         try:
             table = parquet.read_row_group(group, columns=list(columns))
+            table.validate(full=True)
             for index, field in enumerate(table.schema):
                 coarser = in_microseconds(field.type)
                 if coarser is not None:
                     table = table.set_column(index, field.name, table.column(index).cast(coarser))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise UnusableFile(f"file {path!r}, row group {group}, cannot be read: {error}") from None
         return table
 
 
-def values_of(table: Any, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Give the values of `columns` of each row of a table."""
-    return zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+def values_of(table: Any, columns: Sequence[str], path: str) -> Iterator[Sequence[Any]]:
+    """Give the values of `columns` of each row of a table, which came out of a file."""
+    return zip(*(_values(table, name, path) for name in columns), strict=True)
+
+
+def _values(table: Any, name: str, path: str) -> list[Any]:
+    try:
+        values: list[Any] = table.column(name).to_pylist()
+    except (ValueError, OverflowError, LookupError) as error:
+        raise UnusableFile(
+            f"file {path!r}, column {name!r}, holds what no value of Python's can ({error}); leave it out of fields, "
+            "or let a bolt take it that takes record batches"
+        ) from None
+    return values

@@ -348,7 +348,7 @@ class TestServerFaults:
 class TestUnreachable:
     MESSAGE = (
         r"no ZooKeeper for /transactional/topo: {hosts} does not answer within 500 ms.*"
-        r"transactional\.zookeeper\.servers and transactional\.zookeeper\.port"
+        r"transactional\.zookeeper\.servers, transactional\.zookeeper\.port and storm\.zookeeper\.ssl\.enable"
     )
 
     def open(self, hosts: str) -> None:

@@ -14,11 +14,11 @@ from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 
 
 class ZooKeeperBackend:
-    def __init__(self, hosts: str) -> None:
+    def __init__(self, hosts: str, **client_options: Any) -> None:
         self.hosts = hosts
         self.root = f"/test-{uuid.uuid4().hex}/transactional"
         self.node = f"{self.root}/topo"
-        self.client = KazooClient(hosts)
+        self.client = KazooClient(hosts, **client_options)
         self.client.start()
         self._stores: list[ZooKeeperStateStore] = []
         self._drivers: list[subprocess.Popen[str]] = []

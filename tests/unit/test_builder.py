@@ -99,16 +99,16 @@ def test_what_is_no_spout_or_two_kinds_of_it_is_refused(spout: Any, what: str) -
     )
 
 
-@pytest.mark.parametrize("topology_id", ["a", "_", "word-count_2.1", "0", "x" * 200])
+@pytest.mark.parametrize("topology_id", ["a", "_", "word-count_2.1", "0", "x" * 128])
 def test_a_topology_id_may_be_anything_that_names_a_znode(topology_id: str) -> None:
     assert TransactionalTopologyBuilder(topology_id, "words", Spout()).build_topology().id == topology_id
 
 
-@pytest.mark.parametrize("topology_id", ["", "/", "a/b", "..", ".", "-x", "a b", "ü", "a\n", "x" * 201, None, 3, b"a"])
+@pytest.mark.parametrize("topology_id", ["", "/", "a/b", "..", ".", "-x", "a b", "ü", "a\n", "x" * 129, None, 3, b"a"])
 def test_a_topology_id_that_names_no_znode_is_refused(topology_id: Any) -> None:
     refused(
         InvalidId,
-        f"topology id {topology_id!r}: expected 1 to 200 letters, digits, '_', '.' or '-', not beginning",
+        f"topology id {topology_id!r}: expected 1 to 128 letters, digits, '_', '.' or '-', not beginning",
         lambda: TransactionalTopologyBuilder(topology_id, "words", Spout()),
     )
 
@@ -119,6 +119,30 @@ def test_a_component_id_is_text(component: Any) -> None:
     refused(InvalidId, "spout id " + message, lambda: TransactionalTopologyBuilder("t", component, Spout()))
     refused(InvalidId, "bolt id " + message, lambda: builder().set_bolt(component, Batch()))
     refused(InvalidId, "bolt id " + message, lambda: builder().set_committer_bolt(component, Batch()))
+
+
+@pytest.mark.parametrize("component", ["wörter", "数", "count words", "слова", "a.b/c", "x" * 128])
+def test_a_component_id_may_be_in_any_language(component: str) -> None:
+    builder().set_bolt(component, Batch())
+
+
+@pytest.mark.parametrize(
+    ("component", "problem"),
+    [
+        ("x" * 129, "has 129 characters, at most 128 are taken"),
+        ("a\nb", "holds white space at its ends, or control or invisible characters"),
+        (" a", "holds white space at its ends, or control or invisible characters"),
+        ("a\u202eb", "holds white space at its ends, or control or invisible characters"),
+        ("a\u200bb", "holds white space at its ends, or control or invisible characters"),
+        ("\uff41", "has another form of characters that look the same; expected 'a'"),
+        ("e\u0301", "has another form of characters that look the same; expected 'é'"),
+        ("w\u043erds", "mixes CYRILLIC and LATIN letters, which look alike"),
+    ],
+)
+def test_an_id_that_cannot_be_told_from_others_is_refused(component: str, problem: str) -> None:
+    message = f"{component[:128]!a} {problem}; give it a name that is told from others at a glance"
+    refused(InvalidId, "spout id " + message, lambda: TransactionalTopologyBuilder("t", component, Spout()))
+    refused(InvalidId, "bolt id " + message, lambda: builder().set_bolt(component, Batch()))
 
 
 def test_an_id_that_begins_with_two_underscores_is_ours() -> None:

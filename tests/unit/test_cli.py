@@ -69,7 +69,7 @@ class TestExplain:
         assert done.exit_code == 1
         assert done.stderr == (
             "error: configuration of topology 'top-n-words': topology.max.spout.pending is 'many', "
-            "expected a whole number of at least 1\n"
+            "expected a whole number of at least 1, below 2**31\n"
         )
 
     def test_ends_with_2_where_it_is_called_wrongly(self) -> None:

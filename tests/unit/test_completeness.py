@@ -212,6 +212,53 @@ def test_all_that_comes_for_a_slot_may_be_missing() -> None:
     check_replayed(run(2, lambda given: [(slot, block) for slot, block in given if slot != 1]))
 
 
+class Turning(Noting):
+    """Emits its tuples in the other order each time that Spark lets it run again."""
+
+    executions = 0
+
+    def finish_batch(self) -> None:
+        Turning.executions += 1
+        self.values.sort(reverse=Turning.executions % 2 == 0)
+        super().finish_batch()
+
+
+class RecomputingEngine(InProcessEngine):
+    """Computes stage 1 of the first wave again when some of its output has been read already, as Spark may."""
+
+    def _run_stage(self, wave: Wave, stage: int, given: list[SlotBlock]) -> Iterator[SlotBlock]:
+        once = list(super()._run_stage(wave, stage, given))
+        if stage != 1 or wave.number > 1:
+            yield from once
+            return
+        again = list(super()._run_stage(wave, stage, given))
+        yield from [block for block in once if block[0] % 2 == 0]
+        yield from [block for block in again if block[0] % 2 == 1]
+
+
+def test_what_two_executions_of_one_task_gave_is_never_taken_for_one_batch() -> None:
+    """As many tuples come from each to each, so the counts match; but some came twice, and some never."""
+    declared = line(
+        "t",
+        {0: list(range(10))},
+        10,
+        lambda b: b.set_bolt("x", Turning(), 1).global_grouping("spout"),
+        lambda b: b.set_bolt("y", Noting(), 2).shuffle_grouping("x"),
+        lambda b: b.set_bolt("store", Store("t"), 1).global_grouping("y"),
+    )
+    server = MemoryStateServer()
+    handle = start_topology(
+        "t",
+        compile_topology(declared),
+        lambda lost: MemoryStateStore.open(server, "t", on_lost=lost),
+        RecomputingEngine,
+    )
+    handle.await_drained(20)
+    handle.kill()
+    assert sorted(LEDGERS["t"].all()) == list(range(10))
+    assert handle.snapshot().replays == 1
+
+
 # ---------------------------------------------------------------------------------------- by hand, one slot
 
 
@@ -235,6 +282,32 @@ def test_a_slot_finishes_nothing_before_the_counts_of_every_source_have_come() -
         assert f"the counts of {2 - len(left)} of 2 Spark tasks have not arrived" in result.failure.message
         assert not result.failure.counts
         assert FINISHED == []
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (0, "an attempt or an edge that does not exist"),
+        (1, "an attempt or an edge that does not exist"),
+        (3, "task 999, "),
+    ],
+)
+def test_a_segment_for_nobody_fails_the_attempts_and_is_told(place: int, message: str) -> None:
+    plan = compile_topology(topology())
+    layout = Layout(plan, 2)
+    env = TaskEnvironment(plan, 1)
+    wave = Wave(1, (WaveAttempt(TransactionAttempt(1, 1), 3),))
+    given, _ = run_driver_stage(env, layout, wave)
+    slot, block = next((slot, block) for slot, block in given if msgpack.unpackb(block[1:], raw=False)[-2])
+    *head, segments, closing = msgpack.unpackb(block[1:], raw=False)
+    segments[0][place] = 999
+    block = block[:1] + msgpack.packb([*head, segments, closing], use_bin_type=True)
+    sent = StageRunner(env, layout, wave, 1, slot).run([(slot, block)])
+    (report,) = [read_report(b) for _, b in sent if blocks.stage_of(b) == blocks.FOR_DRIVER]
+    (result,) = report.attempts
+    assert result.failure is not None
+    assert f"a block for {message}" in result.failure.message
+    assert not result.failure.counts
 
 
 def test_a_segment_that_does_not_hold_as_many_rows_as_it_says_means_a_replay() -> None:
@@ -266,7 +339,7 @@ def test_a_block_of_record_batches_that_is_lost_doubled_or_cut_means_a_replay(st
 
 
 def test_a_block_of_another_epoch_or_version_and_bytes_that_are_none_are_refused() -> None:
-    block = blocks.encode(1, blocks.Origin(2, 3), (0, 0), [], None)
+    block = blocks.encode(1, blocks.Origin(2, 3), (0, 0, b"once"), [], None)
     assert blocks.decode(block, blocks.Origin(2, 3)).segments == []
     with pytest.raises(CorruptData, match=r"a block of version 1, epoch 2, wave 3; expected version 1, epoch 3"):
         blocks.decode(block, blocks.Origin(3, 3))

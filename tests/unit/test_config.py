@@ -33,26 +33,38 @@ class AsText:
 
 # Of each kind: what fits, what does not, and what the message says was expected.
 KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
-    "count": ([1, 10**9], [0, -1, 1.0, "1", True, None], "a whole number of at least 1"),
+    "count": ([1, 10**9], [0, -1, 1.0, "1", True, None, 2**31], "a whole number of at least 1, below 2**31"),
     "count or zero": ([None, 0, 3], [-1, 0.5, "0", False], "a whole number of at least 0, or None"),
     "count or none": ([None, 1], [0, 1.5, "1", True], "a whole number of at least 1, or None"),
-    "seconds": ([1, 0.5, 10**6], [0, -1, "30", True, None, float("nan")], "a number of seconds above 0"),
+    "seconds": (
+        [1, 0.5, 10**9],
+        [0, -1, "30", True, None, float("nan"), float("inf"), 1e300],
+        "a number of seconds above 0, up to 1e9",
+    ),
     "number": ([0, 0.05, -1], ["0.05", True, None], "a number"),
     "flag": ([True, False], [0, 1, "true", None], "True or False"),
     "text": (["", "x"], [None, 1, b"x"], "text"),
     "path": (
         ["/transactional", "/a/b-c"],
-        ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3],
+        ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3, "/zookeeper", "/zookeeper/a"]
+        + [f"/{part}" for part in ("a\n", "ä", "\u0430", "a b", ".a", "x" * 129)],
         "an absolute znode path such as '/transactional'",
     ),
     "hosts or none": (
         [None, ["a"], ("a", "10.0.0.1")],
-        ["localhost", [], [""], [1], {"a": 1}],
+        ["localhost", [], [""], [1], {"a": 1}, ["a/b"], ["a,b"], ["a b"], ["a\n"], ["\u0430"], ["x" * 256]],
         "a list of host names, or None",
     ),
     "port or none": ([None, 1, 65535], [0, 65536, "2181", 2181.0, True], "a port from 1 to 65535, or None"),
     "registrations": ([[], ()], [[Point], "Point", None], "registrations made by register_serialization"),
     "placement": (["driver", "executors"], ["drivers", "", None, 1, ["driver"], True], "'driver' or 'executors'"),
+    "auth scheme or none": ([None, "digest", "sasl"], ["", "ip", "Digest", 1, ["digest"]], "'digest', 'sasl' or None"),
+    "secret or none": (
+        [None, "env:NAME", "file:/a/b c"],
+        ["user:password", "env:", "env:1x", "file:", "ENV:NAME", " env:NAME", "env:A\n", b"env:NAME", 3],
+        "a reference to where it is kept, env:NAME or file:PATH, not the secret itself",
+    ),
+    "file or none": ([None, "ca.pem", "/a/b"], ["", 1, b"x", "a\0b", "a\n"], "the path of a file, or None"),
     "any": ([None, 1, object()], [], "any value"),
 }
 
@@ -66,7 +78,9 @@ def test_every_key_takes_what_fits_and_says_what_it_expected(key: str) -> None:
     for value in wrong:
         with pytest.raises(InvalidConfig) as caught:
             check_config({key: value}, "here")
-        assert str(caught.value) == f"here: {key} is {value!r}, expected {expected}"
+        secret = known.kind == "secret or none"
+        shown = f"a {type(value).__name__} that is not shown" if secret else repr(value)
+        assert str(caught.value) == f"here: {key} is {shown}, expected {expected}"
 
 
 @pytest.mark.parametrize("key", KNOWN_KEYS)
@@ -88,6 +102,7 @@ def test_every_kind_of_check_is_in_use() -> None:
         ("topology.max.spout.pendng", "; did you mean 'topology.max.spout.pending'?"),
         ("topology.message.timeout.sec", "; did you mean 'topology.message.timeout.secs'?"),
         ("transactional.zookeeper.server", "; did you mean 'transactional.zookeeper.servers'?"),
+        ("storm.zookeeper.auth.schem", "; did you mean 'storm.zookeeper.auth.scheme'?"),
         ("topology.", ""),
         ("transactional.x", ""),
     ],
@@ -97,9 +112,32 @@ def test_an_unknown_key_of_ours_is_an_error_with_the_nearest_one(key: str, near:
         check_config({key: 1}, "here")
     assert str(caught.value).startswith(f"here: unknown key {key!r}{near}")
     assert str(caught.value).endswith(
-        "; keys of your own may have any name that does not begin with 'topology.' or 'transactional.'"
+        "; keys of your own may have any name that does not begin with 'topology.', 'transactional.' or "
+        "'storm.zookeeper.'"
     )
     assert isinstance(caught.value, (StormlineError, KeyError, ValueError))
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("storm.zookeeper.topology.auth.payload", "storm.zookeeper.auth.scheme and storm.zookeeper.auth.payload"),
+        ("storm.zookeeper.auth.password", "storm.zookeeper.auth.scheme and storm.zookeeper.auth.payload"),
+        ("storm.zookeeper.ssl.keystore.path", "transactional.zookeeper.ssl.ca, .*, which take PEM files"),
+    ],
+)
+def test_a_key_of_storms_that_would_protect_nothing_is_refused(key: str, instead: str) -> None:
+    with pytest.raises(UnknownConfigKey, match=rf"^here: {key} has no effect here; set {instead}$"):
+        check_config({key: "x"}, "here")
+
+
+def test_the_repr_shows_no_secret() -> None:
+    config = Config({"storm.zookeeper.auth.payload": "u:hunter2", "my.password": "hunter2", "a": 1})
+    config["topology.kryo.register"] = []
+    assert repr(config) == (
+        "{'storm.zookeeper.auth.payload': *****, 'my.password': *****, 'a': 1, 'topology.kryo.register': []}"
+    )
+    assert repr(Config({"my.password": "env:X", "b": 2})) == "{'my.password': 'env:X', 'b': 2}"
 
 
 @pytest.mark.parametrize(

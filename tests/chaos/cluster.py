@@ -1,0 +1,73 @@
+"""The cluster: Spark, ZooKeeper and PostgreSQL on loopback, a proxy before each of the latter two."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import psycopg
+
+from tests.chaos.design import Design
+from tests.chaos.postgresql import PostgreSQL
+from tests.chaos.processes import MARK, ROOT
+from tests.chaos.proxy import Protocol, Proxy, ZooKeeperProtocol
+from tests.chaos.source import Source, SourceFile
+from tests.chaos.spark import ChaosStandalone
+from tests.chaos.topology import SOURCE
+from tests.chaos.zookeeper import ChaosZooKeeper
+
+SESSION_TIMEOUT_MS = 4000
+MESSAGE_TIMEOUT_SECS = 8
+
+
+class Cluster:
+    """All services of one run; they start and end with it."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        path = os.pathsep.join(entry or os.getcwd() for entry in [str(ROOT), *sys.path])
+        self.env = {MARK: mark, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        self.zookeeper = ChaosZooKeeper(folder / "zookeeper", folder / "zookeeper.log", self.env)
+        self.postgresql = PostgreSQL(folder / "postgresql.log", self.env)
+        self.spark = ChaosStandalone(folder / "spark", self.env)
+        self.source = SourceFile(folder / SOURCE)
+        self.zookeeper_proxy = Proxy(self.zookeeper.port, ZooKeeperProtocol())
+        self.postgresql_proxy = Proxy(self.postgresql.port, Protocol())
+
+    def start(self) -> None:
+        """Start all services."""
+        self.zookeeper.start()
+        self.postgresql.create()
+        self.spark.start()
+        settings = {
+            "folder": str(self.folder),
+            "master": self.spark.master_url,
+            "zookeeper": f"127.0.0.1:{self.zookeeper_proxy.port}",
+            "dsn": self.postgresql.dsn(self.postgresql_proxy.port),
+            "session_timeout_ms": SESSION_TIMEOUT_MS,
+            "message_timeout_secs": MESSAGE_TIMEOUT_SECS,
+        }
+        (self.folder / "settings.json").write_text(json.dumps(settings))
+
+    def make_fences(self, design: Design) -> None:
+        """Begin a round: an empty source, and a fence row for each committing task."""
+        self.source.change(lambda _: {"rows": 0, "take": Source().take, "gone": [], "poison": [], "failing": []})
+        with psycopg.connect(self.postgresql.dsn()) as db:
+            for task in range(design.committers):
+                db.execute("INSERT INTO fence VALUES (%s, %s, 0, 0, 0)", (design.topology, task))
+
+    def own_pids(self) -> set[int]:
+        """Return the processes that belong here as long as the cluster runs."""
+        backends = {process.pid for process in self.postgresql.backends()}
+        servers = {self.zookeeper.process.pid, self.postgresql.process.pid}
+        return servers | backends | {process.pid for process in self.spark.processes()}
+
+    def stop(self) -> None:
+        """End all services."""
+        self.zookeeper_proxy.close()
+        self.postgresql_proxy.close()
+        self.spark.stop()
+        self.zookeeper.remove()
+        self.postgresql.stop()

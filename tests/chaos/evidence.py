@@ -1,0 +1,105 @@
+"""Evidence: what source, ledger, state and ZooKeeper hold after a round, read by nothing of Stormline's runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import psycopg
+from kazoo.client import KazooClient
+
+from stormline.runtime.envelope import unseal
+from stormline.topology.serialization import PLAIN
+from tests.chaos.ledger import Token
+from tests.chaos.numbers import Sums
+
+
+class Entry(NamedTuple):
+    """One row of the ledger, in the order in which they were written."""
+
+    txid: int
+    task: int
+    epoch: int
+    attempt: int
+    sums: Sums
+
+
+class Taken(NamedTuple):
+    """Rows [first, end) of a partition that one transaction took, of which `count` arrived."""
+
+    txid: int
+    partition: int
+    first: int
+    end: int
+    count: int
+
+
+class Stored(NamedTuple):
+    """The state of one key: its sums, and the last transaction that changed it."""
+
+    task: int
+    sums: Sums
+    txid: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the checker looks at. `source` is the sums of each key as they have to be."""
+
+    partitions: int
+    rows: int
+    tasks: int
+    source: Mapping[int, Sums]
+    entries: Sequence[Entry]
+    taken: Sequence[Taken]
+    state: Mapping[int, Stored]
+    fence: Mapping[int, Token]
+    committed: int
+    left: Sequence[str] = field(default=())
+
+
+def committed_in_zookeeper(hosts: str, topology: str) -> int:
+    """Return the transaction that ZooKeeper holds as committed."""
+    client = KazooClient(hosts, timeout=20)
+    client.start(timeout=30)
+    try:
+        node = f"/transactional/{topology}/state/committed"
+        return int(unseal(client.get(node)[0], PLAIN, node)["txid"])
+    finally:
+        client.stop()
+        client.close()
+
+
+def collect(
+    dsn: str, topology: str, partitions: int, rows: int, tasks: int, source: Mapping[int, Sums], committed: int
+) -> Evidence:
+    """Read what the database holds of a topology."""
+    with psycopg.connect(dsn) as db:
+        entries = [
+            Entry(txid, task, epoch, attempt, Sums(int(count), int(total), int(squares)))
+            for txid, task, epoch, attempt, count, total, squares in db.execute(
+                "SELECT txid, task, epoch, attempt, count, total, squares FROM ledger WHERE topology = %s"
+                " ORDER BY serial",
+                (topology,),
+            )
+        ]
+        taken = [
+            Taken(*row)
+            for row in db.execute(
+                "SELECT txid, partition, first, end_row, count FROM ranges WHERE topology = %s", (topology,)
+            )
+        ]
+        state = {
+            key: Stored(task, Sums(int(count), int(total), int(squares)), txid)
+            for key, task, count, total, squares, txid in db.execute(
+                "SELECT key, task, count, total, squares, txid FROM state WHERE topology = %s", (topology,)
+            )
+        }
+        fence = {
+            task: Token(*token)
+            for task, *token in db.execute(
+                "SELECT task, epoch, txid, attempt FROM fence WHERE topology = %s", (topology,)
+            )
+        }
+    return Evidence(partitions, rows, tasks, source, entries, taken, state, fence, committed)

@@ -1,0 +1,351 @@
+"""The injector: carries out faults, each on whatever stands for its target at that moment, and says what it did."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import psutil
+
+from tests.chaos import schedule
+from tests.chaos.cluster import SESSION_TIMEOUT_MS, Cluster
+from tests.chaos.deaths import Appointment
+from tests.chaos.design import Design
+from tests.chaos.processes import wait_until
+from tests.chaos.proxy import Proxy
+from tests.chaos.schedule import KINDS, Fault, Kind
+from tests.chaos.supervisor import Life, Supervisor
+from tests.chaos.watch import Watch
+
+T = TypeVar("T")
+
+VICTIM_SECS = 20.0
+"""Time to wait for a victim: there may be no driver, or no executor, at the moment."""
+
+DEATH_SECS = 15.0
+ZOMBIE_SECS = 60.0
+AHEAD_ROWS = 40
+
+LATE_ZOMBIES = 0.6
+"""How many of the zombies wake up only when their successor has committed what they were at."""
+
+SUCCESSOR_SECS = 30.0
+
+
+class NoVictim(Exception):
+    """There was nothing to break."""
+
+
+class Hanging(Exception):
+    """A process did not end by itself that had to."""
+
+
+class Injector:
+    """Breaks one cluster and its drivers."""
+
+    def __init__(self, cluster: Cluster, supervisor: Supervisor, watch: Watch) -> None:
+        self._watch = watch
+        self._cluster = cluster
+        self._supervisor = supervisor
+        self.design: Design | None = None
+        self.poisoned: set[int] = set()
+        self._calls: dict[str, Callable[[Fault], str]] = {
+            kind.name: getattr(self, "_" + kind.name.replace("-", "_")) for kind in KINDS
+        }
+
+    def available(self) -> tuple[list[Kind], dict[str, str]]:
+        """Return the kinds that can be had on this machine, and why others cannot."""
+        skipped = {}
+        if self._cluster.zookeeper.cannot_fill:
+            skipped[schedule.ZOOKEEPER_DISK_FULL] = f"no tmpfs: {self._cluster.zookeeper.cannot_fill}"
+        return [kind for kind in KINDS if kind.name not in skipped], skipped
+
+    def inject(self, fault: Fault) -> str:
+        """Do it, hold it, undo it; return what happened."""
+        try:
+            return self._calls[fault.kind](fault)
+        except NoVictim as none:
+            return f"nothing done: {none}"
+
+    # ------------------------------------------------------------------------------------ the driver
+
+    def _life(self) -> Life:
+        """Return the driver that drives."""
+        life = wait_until(lambda: self._supervisor.driving, VICTIM_SECS)
+        if not life:
+            raise NoVictim("no driver")
+        return life
+
+    def _driver_kill(self, fault: Fault) -> str:
+        if fault.variant.startswith("at "):
+            return self._appoint(fault.variant[3:])
+        life = self._life()
+        life.signal(signal.SIGKILL, group=fault.variant != "driver")
+        return f"driver {life.number}"
+
+    def _appoint(self, point: str) -> str:
+        pid = self._met(point, signal.SIGKILL)
+        return f"process {pid} died {point}"
+
+    def _met(self, point: str, number: signal.Signals) -> int:
+        """Have the process that comes to a point first get a signal there; return which it is."""
+        appointment = Appointment(self._cluster.folder, point, number)
+        try:
+            pid: int = wait_until(appointment.kept_by, DEATH_SECS)
+        finally:
+            appointment.cancel()
+        if not pid:
+            raise NoVictim(f"nobody came {point}")
+        return pid
+
+    def _driver_stop(self, fault: Fault) -> str:
+        """Let a driver sleep past its session, another one take over, and the first one wake up as a zombie."""
+        group = fault.variant == "driver and its JVM"
+        life = self._life()
+        life.frozen = True
+        try:
+            if fault.variant.startswith("at "):
+                pid = self._met(fault.variant[3:], signal.SIGSTOP)
+                if pid != life.process.pid:
+                    os.kill(pid, signal.SIGCONT)
+                    raise NoVictim("another driver came")
+            else:
+                life.signal(signal.SIGSTOP, group)
+            time.sleep(SESSION_TIMEOUT_MS / 1000 + 1.0)
+            self._supervisor.replace(life)
+            if fault.pick < LATE_ZOMBIES:
+                self._watch.wait_beyond(self._watch.txid + 1, SUCCESSOR_SECS)
+            time.sleep(fault.hold_secs)  # the other one begins, or has committed by now
+            life.replaced = time.monotonic()
+            life.signal(signal.SIGCONT, group)
+        finally:
+            life.frozen = False
+        if not wait_until(lambda: life.ended, ZOMBIE_SECS):
+            raise Hanging(f"driver {life.number}, a zombie, still lives {ZOMBIE_SECS:.0f} s after it woke up")
+        return f"driver {life.number} slept, then ended with {life.end()['error'] or 'nothing'}"
+
+    def _driver_rival(self, fault: Fault) -> str:
+        """Submit the topology a second time while a driver has it: that has to be refused."""
+        first = self._life()
+        rival = wait_until(self._supervisor.rival, 2 * VICTIM_SECS)
+        if not rival:
+            raise NoVictim("no driver waits")
+        wait_until(lambda: rival.ended or self._supervisor.driving is rival, ZOMBIE_SECS)
+        if rival.ended and rival.end()["error"] == "AlreadyRunning":
+            return f"driver {rival.number} was refused, driver {first.number} had it"
+        if self._supervisor.driving is rival:
+            return f"driver {rival.number} took over from driver {first.number}, which had ended"
+        if rival.ended:
+            return f"driver {rival.number} ended with {rival.end()['error']}"
+        raise Hanging(f"driver {rival.number}, a second one, was neither refused nor has it taken over")
+
+    def _clock_jump(self, fault: Fault) -> str:
+        life = self._life()
+        life.shift_clock(fault.variant)
+        time.sleep(1.0 + fault.hold_secs)
+        life.shift_clock("+0")
+        return f"of driver {life.number}, by {fault.variant} s and back"
+
+    # ------------------------------------------------------------------------------------ Spark
+
+    def _pick(self, fault: Fault, look: Callable[[], Sequence[T]], what: str) -> T:
+        found = wait_until(look, VICTIM_SECS)
+        if not found:
+            raise NoVictim(f"no {what}")
+        return found[int(fault.pick * len(found))]
+
+    def _application(self) -> str:
+        life = self._supervisor.driving
+        return life.application if life is not None else ""
+
+    def _python_worker_kill(self, fault: Fault) -> str:
+        if fault.variant.startswith("at "):
+            return self._appoint(fault.variant[3:])
+        which = 0 if fault.variant == "daemon" else 1
+        spark = self._cluster.spark
+
+        def look() -> list[psutil.Process]:
+            application = self._application()
+            return spark.python_workers_of(application)[which] if application else []
+
+        return self._kill(self._pick(fault, look, f"Python {fault.variant}"))
+
+    def _python_worker_stop(self, fault: Fault) -> str:
+        """Freeze a worker where it commits; the commit times out, is replayed elsewhere, and the worker wakes up."""
+        pid = self._met(fault.variant[3:], signal.SIGSTOP)
+        time.sleep(fault.hold_secs)
+        with contextlib.suppress(ProcessLookupError):  # Spark kills the worker of a task that it has cancelled
+            os.kill(pid, signal.SIGCONT)
+            return f"process {pid} slept {fault.variant[3:]} for {fault.hold_secs} s, and woke up"
+        return f"process {pid} slept {fault.variant[3:]}, and was killed by Spark"
+
+    def _executors(self) -> list[psutil.Process]:
+        application = self._application()
+        return self._cluster.spark.executors_of(application) if application else []
+
+    def _executor_pause(self, fault: Fault) -> str:
+        """Let an executor sleep, perhaps past the time-out of what it does, and wake up as a zombie."""
+        process = self._pick(fault, self._executors, "executor")
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
+            time.sleep(fault.hold_secs)
+            process.resume()
+        return f"process {process.pid} for {fault.hold_secs} s"
+
+    def _executor_kill(self, fault: Fault) -> str:
+        return self._kill(self._pick(fault, self._executors, "executor"))
+
+    def _kill(self, process: psutil.Process) -> str:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+        return f"process {process.pid}"
+
+    def _spark_worker_kill(self, fault: Fault) -> str:
+        spark = self._cluster.spark
+        host = spark.hosts[int(fault.pick * len(spark.hosts))]
+        if fault.variant == "worker":
+            spark.kill_worker_alone(host)
+        else:
+            spark.kill_worker(host)
+        time.sleep(fault.hold_secs)
+        spark.restart_worker(host)
+        return f"worker on {host}"
+
+    def _jobs_cancelled(self, fault: Fault) -> str:
+        life = self._life()
+        for _ in range(1 if fault.variant == "once" else 3):
+            life.signal(signal.SIGUSR1, group=False)
+            time.sleep(0.3)
+        return f"of driver {life.number}"
+
+    # ------------------------------------------------------------------------------------ ZooKeeper
+
+    def _zookeeper_kill(self, fault: Fault) -> str:
+        self._cluster.zookeeper.kill()
+        time.sleep(fault.hold_secs)
+        self._cluster.zookeeper.start()
+        return f"down for {fault.hold_secs} s"
+
+    def _zookeeper_pause(self, fault: Fault) -> str:
+        self._cluster.zookeeper.pause()
+        time.sleep(fault.hold_secs)
+        self._cluster.zookeeper.resume()
+        return f"for {fault.hold_secs} s"
+
+    def _zookeeper_disk_full(self, fault: Fault) -> str:
+        zookeeper = self._cluster.zookeeper
+        zookeeper.fill_disk()
+        try:
+            ended = wait_until(lambda: zookeeper.process.poll() is not None, fault.hold_secs + 3.0)
+        finally:
+            zookeeper.free_disk()
+        zookeeper.revive()
+        return "the server ended, and was started again" if ended else "the server lived on"
+
+    def _zookeeper_lost(self, fault: Fault) -> str:
+        return self._lose(self._cluster.zookeeper_proxy, fault)
+
+    def _lose(self, proxy: Proxy, fault: Fault) -> str:
+        lost = proxy.lost
+        proxy.lose(fault.variant)
+        if not wait_until(lambda: proxy.lost > lost, DEATH_SECS):
+            proxy.lose("")
+            raise NoVictim(f"no {fault.variant} came by")
+        return f"a {fault.variant}"
+
+    def _zookeeper_delay(self, fault: Fault) -> str:
+        return self._delay(self._cluster.zookeeper_proxy, fault)
+
+    def _delay(self, proxy: Proxy, fault: Fault) -> str:
+        delay_secs = round(0.02 + 0.5 * fault.pick**2, 3)
+        proxy.delay_secs = delay_secs
+        time.sleep(fault.hold_secs)
+        proxy.delay_secs = 0.0
+        return f"{1000 * delay_secs:.0f} ms a piece, for {fault.hold_secs} s"
+
+    def _zookeeper_half_open(self, fault: Fault) -> str:
+        return self._half_open(self._cluster.zookeeper_proxy, fault)
+
+    def _half_open(self, proxy: Proxy, fault: Fault) -> str:
+        """Nothing gets through for a while; then it does, late, or the connection is cut."""
+        proxy.half_open = True
+        time.sleep(fault.hold_secs)
+        late = fault.pick < 0.5
+        if not late:
+            proxy.cut()
+        proxy.half_open = False
+        return f"for {fault.hold_secs} s, then " + ("delivered late" if late else "cut")
+
+    def _zookeeper_cut(self, fault: Fault) -> str:
+        self._cluster.zookeeper_proxy.cut()
+        return "all connections"
+
+    # ------------------------------------------------------------------------------------ PostgreSQL
+
+    def _postgresql_kill(self, fault: Fault) -> str:
+        postgresql = self._cluster.postgresql
+        if fault.variant == "backend":
+            return "backend, " + self._kill(self._pick(fault, postgresql.connections, "backend"))
+        postgresql.kill()
+        time.sleep(fault.hold_secs)
+        postgresql.start()
+        return f"down for {fault.hold_secs} s"
+
+    def _postgresql_lost(self, fault: Fault) -> str:
+        return self._lose(self._cluster.postgresql_proxy, fault)
+
+    def _postgresql_delay(self, fault: Fault) -> str:
+        return self._delay(self._cluster.postgresql_proxy, fault)
+
+    def _postgresql_half_open(self, fault: Fault) -> str:
+        return self._half_open(self._cluster.postgresql_proxy, fault)
+
+    def _postgresql_cut(self, fault: Fault) -> str:
+        self._cluster.postgresql_proxy.cut()
+        return "all connections"
+
+    # ------------------------------------------------------------------------------------ the source
+
+    def _partition(self, fault: Fault) -> int:
+        assert self.design is not None
+        return int(fault.pick * self.design.partitions)
+
+    def _number_ahead(self, fault: Fault) -> int:
+        """Return a number that the source is about to hold."""
+        assert self.design is not None
+        return (self._cluster.source.source.rows + AHEAD_ROWS) * self.design.partitions + self._partition(fault)
+
+    def _poison_tuple(self, fault: Fault) -> str:
+        number = self._number_ahead(fault)
+        self.poisoned.add(number)
+        self._cluster.source.change(lambda source: {"poison": [*source.poison, number]})
+        died = wait_until(lambda: number not in self._cluster.source.source.poison, 2 * VICTIM_SECS)
+        self.heal(number)
+        return f"number {number}: " + ("the topology stopped, and was mended" if died else "not reached")
+
+    def heal(self, number: int) -> None:
+        """Take poison away, as an operator does who has read why the topology stopped."""
+        self._cluster.source.change(lambda source: {"poison": [n for n in source.poison if n != number]})
+
+    def _failing_tuple(self, fault: Fault) -> str:
+        number = self._number_ahead(fault)
+        self._cluster.source.change(lambda source: {"failing": [*source.failing, number]})
+        wait_until(lambda: self._cluster.source.source.rows * self._partitions() > number, DEATH_SECS)
+        time.sleep(fault.hold_secs)
+        self._cluster.source.change(lambda source: {"failing": [n for n in source.failing if n != number]})
+        return f"number {number}, for {fault.hold_secs} s"
+
+    def _partitions(self) -> int:
+        assert self.design is not None
+        return self.design.partitions
+
+    def _partition_gone(self, fault: Fault) -> str:
+        partition = self._partition(fault)
+        self._cluster.source.change(lambda source: {"gone": [*source.gone, partition]})
+        time.sleep(fault.hold_secs)
+        self._cluster.source.change(lambda source: {"gone": [p for p in source.gone if p != partition]})
+        return f"partition {partition}, for {fault.hold_secs} s"

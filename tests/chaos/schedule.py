@@ -1,0 +1,158 @@
+"""The schedule: which topologies run, and what happens to them when. A pure function of its arguments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.chaos import deaths
+from tests.chaos.design import IDEMPOTENT, ON_DRIVER, ON_EXECUTORS, OPAQUE, Design
+
+FAULTS_A_ROUND = 40
+OVERLAP = 0.4
+"""How many of the faults begin before the one before them is overcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of fault: its variants, how long it lasts, and how often it comes, beside others."""
+
+    name: str
+    target: str
+    variants: tuple[str, ...] = ("",)
+    hold_secs: tuple[float, float] = (0.0, 0.0)
+    weight: int = 1
+
+
+DRIVER_KILL = "driver-kill"
+DRIVER_STOP = "driver-stop"
+DRIVER_RIVAL = "driver-rival"
+PYTHON_WORKER_KILL = "python-worker-kill"
+PYTHON_WORKER_STOP = "python-worker-stop"
+EXECUTOR_KILL = "executor-kill"
+EXECUTOR_PAUSE = "executor-pause"
+SPARK_WORKER_KILL = "spark-worker-kill"
+ZOOKEEPER_KILL = "zookeeper-kill"
+ZOOKEEPER_PAUSE = "zookeeper-pause"
+ZOOKEEPER_DISK_FULL = "zookeeper-disk-full"
+ZOOKEEPER_LOST = "zookeeper-lost"
+ZOOKEEPER_DELAY = "zookeeper-delay"
+ZOOKEEPER_HALF_OPEN = "zookeeper-half-open"
+ZOOKEEPER_CUT = "zookeeper-cut"
+POSTGRESQL_KILL = "postgresql-kill"
+POSTGRESQL_LOST = "postgresql-lost"
+POSTGRESQL_DELAY = "postgresql-delay"
+POSTGRESQL_HALF_OPEN = "postgresql-half-open"
+POSTGRESQL_CUT = "postgresql-cut"
+JOBS_CANCELLED = "jobs-cancelled"
+CLOCK_JUMP = "clock-jump"
+POISON_TUPLE = "poison-tuple"
+FAILING_TUPLE = "failing-tuple"
+PARTITION_GONE = "partition-gone"
+
+KINDS = (
+    Kind(DRIVER_KILL, "driver", ("driver", "driver and its JVM"), weight=2),
+    Kind(DRIVER_STOP, "driver", ("driver", "driver and its JVM"), (0.0, 3.0)),
+    Kind(DRIVER_RIVAL, "driver"),
+    Kind(PYTHON_WORKER_STOP, "spark", (f"at {deaths.EXECUTING}",), (1.0, 14.0)),
+    Kind(PYTHON_WORKER_KILL, "spark", ("worker", "daemon", f"at {deaths.EXECUTING}"), weight=3),
+    Kind(EXECUTOR_KILL, "spark", weight=2),
+    Kind(EXECUTOR_PAUSE, "spark", hold_secs=(0.5, 12.0)),
+    Kind(SPARK_WORKER_KILL, "spark", ("worker", "with its executors"), (0.0, 3.0)),
+    Kind(ZOOKEEPER_KILL, "zookeeper", hold_secs=(0.0, 5.0), weight=2),
+    Kind(ZOOKEEPER_PAUSE, "zookeeper", hold_secs=(0.2, 6.0)),
+    Kind(ZOOKEEPER_DISK_FULL, "zookeeper", hold_secs=(1.0, 4.0)),
+    Kind(ZOOKEEPER_LOST, "zookeeper", ("reply", "request"), weight=3),
+    Kind(ZOOKEEPER_DELAY, "zookeeper", hold_secs=(1.0, 4.0)),
+    Kind(ZOOKEEPER_HALF_OPEN, "zookeeper", hold_secs=(0.5, 7.0)),
+    Kind(ZOOKEEPER_CUT, "zookeeper", weight=2),
+    Kind(POSTGRESQL_KILL, "postgresql", ("server", "backend"), (0.0, 3.0), weight=2),
+    Kind(POSTGRESQL_LOST, "postgresql", ("reply", "request"), weight=3),
+    Kind(POSTGRESQL_DELAY, "postgresql", hold_secs=(1.0, 4.0)),
+    Kind(POSTGRESQL_HALF_OPEN, "postgresql", hold_secs=(0.5, 8.0)),
+    Kind(POSTGRESQL_CUT, "postgresql", weight=2),
+    Kind(JOBS_CANCELLED, "spark", ("once", "three times"), weight=2),
+    Kind(CLOCK_JUMP, "driver", ("+3600", "-3600", "+86400"), (0.5, 3.0)),
+    Kind(POISON_TUPLE, "source"),
+    Kind(FAILING_TUPLE, "source", hold_secs=(0.2, 2.0)),
+    Kind(PARTITION_GONE, "source", hold_secs=(0.5, 3.0)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault.
+
+    Args:
+        gap_secs: from the end of the one before, or from its beginning where this one overlaps it.
+        pick: which of the possible victims, from 0 to 1.
+    """
+
+    number: int
+    kind: str
+    variant: str
+    target: str
+    hold_secs: float
+    gap_secs: float
+    overlaps: bool
+    pick: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One topology and its faults."""
+
+    design: Design
+    faults: tuple[Fault, ...]
+
+
+def draw(seed: int, faults: int, kinds: Sequence[Kind] = KINDS) -> list[Round]:
+    """Return the rounds of a run. Every kind comes up once, as far as there are faults; then as often as it weighs."""
+    rng = random.Random(f"{seed} {faults}")
+    deck = rng.sample(kinds, len(kinds))
+    count = 1 if faults < 2 else max(2, -(-faults // FAULTS_A_ROUND))
+    # Two rounds that follow each other differ in both, or in the spout; four in a row are all that there are.
+    designs = [(IDEMPOTENT, ON_DRIVER), (OPAQUE, ON_EXECUTORS), (IDEMPOTENT, ON_EXECUTORS), (OPAQUE, ON_DRIVER)]
+    first = rng.choice([0, 2])
+    rounds = []
+    number = 0
+    for index in range(count):
+        spout, placement = designs[(first + index) % len(designs)]
+        design = Design(
+            topology=f"chaos-{seed}-{index + 1}",
+            spout=spout,
+            placement=placement,
+            partitions=rng.choice([3, 4, 5]),
+            adders=rng.choice([2, 3, 4]),
+            committers=rng.choice([2, 3]),
+            pending=rng.choice([4, 8, 16]),
+        )
+        drawn = []
+        while number < (index + 1) * faults // count:
+            if not deck:
+                deck = [kind for kind in kinds for _ in range(kind.weight)]
+                rng.shuffle(deck)
+            number += 1
+            drawn.append(_fault(rng, number, deck.pop(), design))
+        rounds.append(Round(design, tuple(drawn)))
+    return rounds
+
+
+def _fault(rng: random.Random, number: int, kind: Kind, design: Design) -> Fault:
+    variants = list(kind.variants)
+    who_commits = (
+        (DRIVER_KILL, DRIVER_STOP) if design.placement == ON_DRIVER else (PYTHON_WORKER_KILL, PYTHON_WORKER_STOP)
+    )
+    if kind.name in who_commits:
+        variants += [f"at {point}" for point in deaths.AT_COMMIT]
+    return Fault(
+        number=number,
+        kind=kind.name,
+        variant=rng.choice(variants),
+        target=kind.target,
+        hold_secs=round(rng.uniform(*kind.hold_secs), 2),
+        gap_secs=round(rng.uniform(0.0, 1.0), 2),
+        overlaps=rng.random() < OVERLAP,
+        pick=round(rng.random(), 4),
+    )

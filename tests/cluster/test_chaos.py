@@ -1,0 +1,50 @@
+"""Thirty real faults against a real cluster: see tests/chaos. `make chaos FAULTS=1000` runs more of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.postgresql import binaries
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 7
+FAULTS = 30
+FAULTS_DONE_MIN = 25  # there may be nobody to kill at the moment
+RUN_SECS = 900.0
+END_SECS = 60.0
+
+
+def needs_postgresql() -> None:
+    if binaries() is None:
+        why = "PostgreSQL is not installed: sh scripts/check_postgresql.sh"
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
+
+
+def test_after_real_faults_each_of_two_million_tuples_counts_once(tmp_path: Path) -> None:
+    needs_postgresql()
+    command = [sys.executable, "-m", "tests.chaos", "--faults", str(FAULTS), "--seed", str(SEED)]
+    with subprocess.Popen(
+        [*command, "--keep", str(tmp_path / "chaos")], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    ) as run:  # fmt: skip
+        try:
+            output, _ = run.communicate(timeout=RUN_SECS)
+        except subprocess.TimeoutExpired:
+            run.send_signal(signal.SIGTERM)
+            output, _ = run.communicate(timeout=END_SECS)
+    print(output)
+    assert run.returncode == 0, output[-6000:]
+    assert "verdict: every tuple counts once" in output
+    told = re.search(r"(\d+) faults in \d+ s, one each [\d.]+ s; ([\d,]+) tuples in", output)
+    assert told is not None
+    assert int(told[1]) >= FAULTS_DONE_MIN
+    assert int(told[2].replace(",", "")) >= 2_000_000

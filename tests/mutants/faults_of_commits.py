@@ -1,0 +1,99 @@
+"""Faults of the commit phase."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+COMMITTER = "runtime/committer.py"
+COMMIT_RUNNER = "runtime/commit_runner.py"
+
+COMMITS = (
+    Mutant(
+        "recorded-before-its-effects",
+        "1 order",
+        "A transaction is recorded as committed before its commit phase runs.",
+        COMMITTER,
+        "            failure = commit.run.run()\n",
+        "            self._store.write([record_of(commit.run.attempt)])\n            failure = commit.run.run()\n",
+    ),
+    Mutant(
+        "failed-commit-counts",
+        "1 order",
+        "The next commit begins after one that failed, as after one that is recorded.",
+        COMMITTER,
+        "            if failure is None and error is None:\n",
+        "            if error is None:\n",
+    ),
+    Mutant(
+        "overdue-commit-recorded",
+        "3 attempts",
+        "A commit that ends after its deadline, when it has failed, is recorded all the same.",
+        COMMITTER,
+        "            if commit.timed_out:\n",
+        "            if commit.timed_out and self._closed:\n",
+    ),
+    Mutant(
+        "revokes-only-one",
+        "4 failure",
+        "Equality where order is meant: with a failed attempt only its own commit is taken back, not the later ones.",
+        COMMITTER,
+        "if result.attempt.transaction_id < txid)",
+        "if txid and result.attempt.transaction_id != txid)",
+    ),
+    Mutant(
+        "commits-without-connection",
+        "6 fencing",
+        "A commit begins while the connection to ZooKeeper is suspended.",
+        COMMITTER,
+        "if not self._store.connected():",
+        "if self._closed:",
+    ),
+    Mutant(
+        "commits-after-sleep",
+        "6 fencing",
+        "A driver that slept begins a commit without asking whether it still owns the topology.",
+        COMMITTER,
+        "if now - self._proved > PROOF_SECS:",
+        "if now - self._proved > PROOF_SECS and not self._proved:",
+    ),
+    Mutant(
+        "abandoned-commit-goes-on",
+        "3 attempts",
+        "An attempt whose commit is overdue, and has failed, goes on to call user code.",
+        COMMITTER,
+        "            commit.timed_out = True\n        commit.run.abandon()\n        return commit.run.attempt",
+        "            commit.timed_out = True\n        return commit.run.attempt",
+    ),
+    Mutant(
+        "failure-on-executors-ignored",
+        "10 stop",
+        "FailedException of a committer that is placed on the executors does not fail the attempt.",
+        COMMIT_RUNNER,
+        "failures += self.there.failures",
+        "failures += [failure for failure in self.there.failures if failure.fatal]",
+    ),
+    Mutant(
+        "failed-commit-ignored",
+        "10 stop",
+        "FailedException of a committer in the driver does not fail the attempt.",
+        COMMIT_RUNNER,
+        "failures = [task.failure for task in self.here if task.failure is not None]",
+        "failures = [task.failure for task in self.here if task.failure is not None and task.failure.fatal]",
+    ),
+    Mutant(
+        "missing-replies-accepted",
+        "5 complete",
+        "A turn of a commit on the executors succeeds although some bolt tasks have not replied.",
+        "runtime/remote_turn.py",
+        "        if missing:\n",
+        "        if missing and not replies:\n",
+    ),
+    Mutant(
+        "task-commits-twice",
+        "7 once",
+        "A Spark task of a commit that Spark runs again calls user code again.",
+        "runtime/remote_commit.py",
+        "    if spark_attempt == 0:\n",
+        "    if spark_attempt >= 0:\n",
+    ),
+)

@@ -1,0 +1,121 @@
+"""Faults of who decides what is processed, replayed and committed: the coordinator and the loop."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Killer, Mutant
+
+COORDINATOR = "runtime/coordinator.py"
+RUNNER = "runtime/topology_runner.py"
+
+COORDINATION = (
+    Mutant(
+        "attempt-ids-restart",
+        "3 attempts",
+        "Attempt ids begin at 1 again with each driver.",
+        COORDINATOR,
+        "(epoch - 1) * ATTEMPTS_PER_EPOCH",
+        "0",
+    ),
+    Mutant(
+        "attempt-id-kept-by-replay",
+        "3 attempts",
+        "A replay has the attempt id of the attempt that failed.",
+        COORDINATOR,
+        "TransactionAttempt(txid, active.attempt.attempt_id + 1)",
+        "TransactionAttempt(txid, active.attempt.attempt_id)",
+    ),
+    Mutant(
+        "failed-without-comparing",
+        "3 attempts",
+        "What is heard of an attempt counts for its transaction's current one: failures, results, commits.",
+        COORDINATOR,
+        "return active is not None and active.attempt == attempt",
+        "return active is not None",
+    ),
+    Mutant(
+        "later-ones-not-failed",
+        "4 failure",
+        "An attempt that fails does not take the later transactions with it.",
+        COORDINATOR,
+        "if txid >= first:",
+        "if txid == first:",
+    ),
+    Mutant(
+        "commit-out-of-order",
+        "1 order",
+        "Whichever transaction is processed is told to commit, not the one after the last committed.",
+        COORDINATOR,
+        "head = state.active.get(state.committed + 1)\n    if head is None or head.status is not Status.PROCESSED:\n"
+        "        return state, []\n    state = _with(state, {state.committed + 1: ",
+        "done = [txid for txid, active in state.active.items() if active.status is Status.PROCESSED]\n"
+        "    if not done:\n        return state, []\n    head = state.active[done[0]]\n"
+        "    state = _with(state, {done[0]: ",
+        killer=Killer.MODEL,
+    ),
+    Mutant(
+        "room-for-one-too-many",
+        "bounded",
+        "The coordinator has room for one more transaction than topology.max.spout.pending.",
+        COORDINATOR,
+        "return len(state.active) < state.pending_max",
+        "return len(state.active) <= state.pending_max",
+        killer=Killer.MODEL,
+    ),
+    Mutant(
+        "one-more-than-pending",
+        "bounded",
+        "One more transaction may be active than topology.max.spout.pending.",
+        RUNNER,
+        "room = self._pending_max - len(self._state.active)",
+        "room = self._pending_max - len(self._state.active) + 1",
+    ),
+    Mutant(
+        "fixed-after-the-commit-began",
+        "2 sameness",
+        "A batch is given to the committer before all that defines it has been stored.",
+        RUNNER,
+        "self._of_spout(self._batches.fix, fixed)\n",
+        "self._batches.known.update(fixed)\n            for result in good:\n                self._accept(result)\n"
+        "            good = []\n            self._of_spout(self._batches.fix, fixed)\n",
+    ),
+    Mutant(
+        "begun-batch-not-frozen",
+        "2 sameness",
+        "A batch whose commit has begun in this driver is read anew when it is replayed.",
+        RUNNER,
+        "frozen = txid <= txid_begun",
+        "frozen = txid < txid_begun",
+    ),
+    Mutant(
+        "found-batch-not-frozen",
+        "2 sameness",
+        "A driver that takes over reads a batch anew although its commit may have begun in the driver before.",
+        RUNNER,
+        "begun = committed + (first is not None and first.fixed)",
+        "begun = committed",
+    ),
+    Mutant(
+        "wave-begins-at-committed",
+        "2 sameness",
+        "A wave begins where the last committed batch ended, not where the batch before its first one ended.",
+        RUNNER,
+        "before = self._batches.known.get(txid - 1)",
+        "before = self._batches.known.get(self._batches.committed)",
+    ),
+    Mutant(
+        "stale-definitions-kept",
+        "2 sameness",
+        "Later opaque batches stay as defined when an earlier one comes out otherwise.",
+        RUNNER,
+        "if later > after and known[later].fixed}",
+        "if later < after and known[later].fixed}",
+    ),
+    Mutant(
+        "failed-commit-not-revoked",
+        "4 failure",
+        "Later transactions that wait for their commits keep their place when an earlier one fails.",
+        RUNNER,
+        "self._committer.revoke(attempt.transaction_id)",
+        "self._committer.revoke(attempt.transaction_id + self._pending_max)",
+    ),
+)

@@ -1,0 +1,107 @@
+"""Faults of the processing phase: spouts, blocks, counts, reports, routing."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+EMISSION = "runtime/emission.py"
+STAGE_RUNNER = "runtime/stage_runner.py"
+
+PROCESSING = (
+    Mutant(
+        "counts-not-compared",
+        "5 complete",
+        "A task finishes its batch whatever the counts of its sources say.",
+        STAGE_RUNNER,
+        "elif sent.get(run.index, {}) != held.get(run.index, {}):",
+        "elif False:",
+    ),
+    Mutant(
+        "end-of-input-proves-all",
+        "5 complete",
+        "A task finishes its batch at the end of its input, also where the counts of some sources are missing.",
+        STAGE_RUNNER,
+        "            if missing:\n",
+        "            if missing and missing == len(sources) + 1:\n",
+    ),
+    Mutant(
+        "block-of-another-execution",
+        "7 once",
+        "What two executions of one Spark task sent to one slot is taken as one batch.",
+        STAGE_RUNNER,
+        "self._report.read_from.setdefault(source, block.execution) != block.execution",
+        "self._report.read_from.setdefault(source, block.execution) is None",
+    ),
+    Mutant(
+        "executions-not-compared",
+        "7 once",
+        "Two slots may have read two executions of one Spark task.",
+        "runtime/collect.py",
+        "by_place[place].execution != execution",
+        "by_place[place].execution is None",
+    ),
+    Mutant(
+        "missing-report-accepted",
+        "5 complete",
+        "A wave has been processed although the reports of some Spark tasks have not arrived.",
+        "runtime/collect.py",
+        "missing = [place for place in expected if place not in by_place]",
+        "missing = [place for place in expected if place not in by_place and not by_place]",
+    ),
+    Mutant(
+        "one-bolt-for-all-attempts",
+        "3 attempts",
+        "The attempts of a wave share one bolt object, with what it gathered.",
+        "runtime/task_environment.py",
+        "return copy.copy(declared)",
+        "return declared",
+    ),
+    Mutant(
+        "python-hash-routing",
+        "9 routing",
+        "Keys are routed by Python's hash, which differs from process to process.",
+        "runtime/routing.py",
+        "    return first, second\n",
+        "    return hash((first, *values)) % 2**64, second\n",
+    ),
+    Mutant(
+        "checksum-not-compared",
+        "2 sameness",
+        "A batch that is read again after its commit began need only have as many tuples.",
+        EMISSION,
+        "if not recorder.matches(stored.rows, stored.checksum):",
+        "if recorder.rows != stored.rows:",
+    ),
+    Mutant(
+        "frozen-batch-not-cut",
+        "2 sameness",
+        "A batch that is read again after its commit began is not cut to its stored number of tuples.",
+        EMISSION,
+        "Recorder(collector, self._env.registry, stored.rows)",
+        "Recorder(collector, self._env.registry, 10**9)",
+    ),
+    Mutant(
+        "position-not-moved-by-replay",
+        "exactly once",
+        "The batch after a frozen one in the same wave begins where the frozen one began.",
+        EMISSION,
+        "            self._positions[partition] = stored.metadata\n        partitions.update(mine)",
+        "        partitions.update(mine)",
+    ),
+    Mutant(
+        "vanished-partition-forgotten",
+        "exactly once",
+        "A partition that is away for one batch begins anew when it comes back.",
+        EMISSION,
+        "partitions[partition] = PartitionBatch(position, 0, gave=False)",
+        "self._committed = 0",
+    ),
+    Mutant(
+        "rows-left-behind",
+        "5 complete",
+        "Tuples that wait in a sender's buffers when it finishes are neither sent nor counted.",
+        STAGE_RUNNER,
+        "            for exchange in run.exchanges:\n",
+        "            for exchange in run.exchanges[1:]:\n",
+    ),
+)

@@ -1,0 +1,109 @@
+"""Faults of what is durable, and of who may write it."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Killer, Mutant
+
+BATCHES = "runtime/batches.py"
+CLAIM = "runtime/zookeeper_claim.py"
+STORE = "runtime/zookeeper_state_store.py"
+
+STATE = (
+    Mutant(
+        "cleanup-one-too-far",
+        "2 sameness",
+        "The batch of the last committed transaction is removed with those before it.",
+        "runtime/rotating_state.py",
+        "if old < txid]",
+        "if old <= txid]",
+    ),
+    Mutant(
+        "never-cleaned-up",
+        "bounded",
+        "Batches that nobody needs any more stay.",
+        BATCHES,
+        "self._store.write([*puts, *cleanup])",
+        "self._store.write(puts)",
+    ),
+    Mutant(
+        "epoch-unchecked",
+        "6 fencing",
+        "Writes do not check that the owner is as this driver left it.",
+        STORE,
+        "owner.seal(), version=self._owner_version)",
+        "owner.seal(), version=-1)",
+    ),
+    Mutant(
+        "kazoo-retries-writes",
+        "6 fencing",
+        "kazoo repeats a write whose outcome is unknown, also in another session.",
+        "runtime/zookeeper_session.py",
+        "self._answer(transaction.commit_async(), deadline)",
+        "self._client.retry(transaction.commit)",
+    ),
+    Mutant(
+        "unknown-outcome-means-written",
+        "6 fencing",
+        "A write of which no answer came is taken as applied.",
+        STORE,
+        "        except CONNECTION_ERRORS:\n            return self._applied_unanswered(owner, deadline)\n",
+        "        except CONNECTION_ERRORS:\n            return True\n",
+    ),
+    Mutant(
+        "refusal-means-written",
+        "6 fencing",
+        "A write that was refused, since the owner is another one, is taken as applied.",
+        STORE,
+        "        if position == 0:\n            return self._applied_unanswered(owner, deadline)\n",
+        "        if position == 0:\n            return True\n",
+    ),
+    Mutant(
+        "writes-side-by-side",
+        "6 fencing",
+        "Two threads of a driver write at once, with the same version of the owner.",
+        STORE,
+        "        with self._lock:\n            self._ownership.raise_if_lost()\n            changes",
+        "        with threading.RLock():\n            self._ownership.raise_if_lost()\n            changes",
+    ),
+    Mutant(
+        "epoch-not-raised",
+        "6 fencing",
+        "A driver that takes over keeps the epoch of the one before.",
+        CLAIM,
+        "epoch = stored.owner.epoch + 1 if",
+        "epoch = stored.owner.epoch if",
+    ),
+    Mutant(
+        "claims-from-the-living",
+        "6 fencing",
+        "A driver takes the topology from one that may be alive, without waiting for its session's end.",
+        CLAIM,
+        "                if alive is None:\n",
+        "                if alive is None and wait_until is None:\n",
+    ),
+    Mutant(
+        "claim-outlives-its-driver",
+        "6 fencing",
+        "The node that says which driver lives does not end with its session.",
+        CLAIM,
+        "seal(me.to_data(), PLAIN), ephemeral=True)",
+        "seal(me.to_data(), PLAIN), ephemeral=False)",
+    ),
+    Mutant(
+        "txid-compared-for-equality",
+        "exactly once",
+        "Equality where order is meant: a value with another txid beside it is changed, also by a late older one.",
+        "tests/simulation/databases.py",
+        "    if cell.txid < token.txid:\n        cell.value, cell.txid =",
+        "    if cell.txid != token.txid:\n        cell.value, cell.txid =",
+    ),
+    Mutant(
+        "memory-store-unfenced",
+        "6 fencing",
+        "The state store in memory lets a driver write that was taken over.",
+        "runtime/memory_state_store.py",
+        "if topology.live is not self:",
+        "if self._lost is not None:",
+        killer=Killer.MODEL,
+    ),
+)

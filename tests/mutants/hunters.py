@@ -1,0 +1,85 @@
+"""Hunters: many hunts side by side, each in a process and a copy of the code of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.hunt import Found
+from tests.mutants.mutant import Killer, Mutant, copy_tree
+
+HUNT_SECS = 240.0
+"""A hunt that takes longer has not killed its mutant: it may hang."""
+
+RAISED = re.compile(r"^(?:a driver stopped with|a driver could not start:|.*\bdied of) (\w+)")
+"""Violations that name what was raised."""
+
+NO_PROTOCOL = ("TypeError", "NameError", "AttributeError", "ImportError", "KeyError", "IndexError", "Hang", "Exit")
+"""What is raised where a mutant is no fault of the protocol, only broken code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a mutant."""
+
+    mutant: Mutant
+    found: Found
+
+    @property
+    def killed_by(self) -> str | None:
+        """What kind of check killed it; None: it lives, or it broke something else than the protocol."""
+        violation = self.found.violation
+        if violation is None:
+            return None
+        raised = RAISED.search(violation)
+        if raised is None:
+            by = "liveness" if violation.startswith("liveness") else "law check"
+            return f"model, {by}" if self.mutant.killer is Killer.MODEL else by
+        error = raised[1]
+        if error == "Deadlock":
+            return "liveness"
+        if error == "AssertionError":
+            return "runtime's assertion"
+        return None if error in NO_PROTOCOL else f"runtime's {error}"
+
+
+def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer = Killer.SIMULATION) -> Found:
+    """Hunt one mutant, or, as a control, the code as it is."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        copy_tree(Path(folder), mutant)
+        command = [sys.executable, "-m", "tests.mutants.hunt", "--by", killer.value]
+        command += ["--first", str(first), "--seeds-max", str(seeds_max)]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=HUNT_SECS, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired:
+            return Found(0, HUNT_SECS, f"the hunt died of Hang: it was not done after {HUNT_SECS:g} s")
+    if done.returncode:
+        return Found(0, 0.0, f"the hunt died of Exit: {done.stderr.strip()[-300:]}")
+    return Found(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def hunt_all(mutants: Sequence[Mutant], seeds_max: int | None, processes: int) -> Iterator[Fate]:
+    """Hunt mutants side by side, the dearest first; give each as its fate is known."""
+    with ThreadPoolExecutor(processes) as pool:
+        futures = {
+            pool.submit(hunt, mutant, seeds_max or mutant.seeds_max, 0, mutant.killer): mutant
+            for mutant in sorted(mutants, key=lambda mutant: -mutant.seeds_max)
+        }
+        for future in as_completed(futures):
+            yield Fate(futures[future], future.result())
+
+
+def control(seeds: int, processes: int) -> list[Found]:
+    """Run the code as it is through as many seeds as the slowest mutant needed, shared out to processes."""
+    share = -(-seeds // processes)
+    with ThreadPoolExecutor(processes) as pool:
+        return list(pool.map(lambda number: hunt(None, share, number * share), range(processes)))

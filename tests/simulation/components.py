@@ -1,0 +1,193 @@
+"""The bolts of the simulated topologies: some are not deterministic, all may fail, three keep state."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stormline import (
+    BaseBasicBolt,
+    BaseBatchBolt,
+    BaseTransactionalBolt,
+    Config,
+    Fields,
+    ICommitter,
+    TransactionalTopologyBuilder,
+    TransactionAttempt,
+    Tuple,
+    compile_topology,
+)
+from stormline.topology.plan import Plan
+from tests.simulation import source
+from tests.simulation.databases import Row, send, token_of
+from tests.simulation.source import fail_on_order
+from tests.simulation.world import world
+
+
+@dataclass(frozen=True, eq=True)
+class Key:
+    """A key whose hash differs from process to process, as Python's hash of a text does."""
+
+    number: int
+
+    def __hash__(self) -> int:
+        return (self.number + 1) * world().process_here().hash_seed >> 7
+
+
+KEYS = 3
+
+
+class Mix(BaseBatchBolt):
+    """Passes rows on, in another order each time, with something made up."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "key", "partition", "offset", "edition", "made_up"))
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.collector, self.attempt = collector, batch_id
+        self.rows: list[Row] = []
+
+    def execute(self, tup: Tuple) -> None:
+        fail_on_order("bolt: failed")
+        self.rows.append((tup[1], tup[2], tup[3]))
+
+    def finish_batch(self) -> None:
+        fail_on_order("bolt: failed")
+        world().random.shuffle(self.rows)
+        for row in self.rows:
+            self.collector.emit(mixed(self.attempt, row))
+
+
+class BasicMix(BaseBasicBolt):
+    """As `Mix`, row by row."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "key", "partition", "offset", "edition", "made_up"))
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        fail_on_order("bolt: failed")
+        collector.emit(mixed(tup[0], (tup[1], tup[2], tup[3])))
+
+
+def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
+    """Return a tuple for a row."""
+    return [attempt, Key((row[0] * 7 + row[1]) % KEYS), *row, world().faults.below(100)]
+
+
+class Storing(BaseTransactionalBolt, ICommitter):
+    """Gathers rows, and stores them when its batch is committed."""
+
+    table = ""
+    first = 1
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "table", "rows"))
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.context, self.collector, self.attempt = context, collector, batch_id
+        self.rows: list[tuple[int, Row]] = []
+
+    def execute(self, tup: Tuple) -> None:
+        key = tup[1].number if self.first == 2 else 0
+        self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
+
+    def finish_batch(self) -> None:
+        token = token_of(self.context, self.attempt)
+        world().oracle.commit_begins(self.table, self.context.this_task_index, token)
+        fail_on_order("committer: failed")
+        for key, rows in sorted(self.shares().items()):
+            send(self.table, key, token, rows)
+            fail_on_order("committer: failed")
+        self.collector.emit([self.attempt, self.table, len(self.rows)])
+
+    def shares(self) -> dict[str, list[Row]]:
+        """Return the rows by the key that they are stored at."""
+        return {"all": [row for _, row in self.rows]}
+
+
+class Keyed(Storing):
+    """A value and a txid for each key: two tasks, each key in a database transaction of its own."""
+
+    table = "keyed"
+    first = 2
+
+    def shares(self) -> dict[str, list[Row]]:
+        shares: dict[str, list[Row]] = {}
+        for key, row in self.rows:
+            shares.setdefault(str(key), []).append(row)
+        return shares
+
+
+class Total(Storing):
+    """One opaque value, straight from the spout."""
+
+    table = "total"
+
+
+class Ledger(Storing):
+    """One value, fenced by the token."""
+
+    table = "ledger"
+    first = 2
+
+
+class LockedLedger(Ledger):
+    """Opens in `prepare` what cannot travel."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.lock = threading.Lock()
+
+
+class Audit(BaseTransactionalBolt):
+    """Downstream of committers: sees what each of their tasks stored, in the same commit phase."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.attempt = batch_id
+        self.stored: dict[str, list[int]] = {}
+
+    def execute(self, tup: Tuple) -> None:
+        self.stored.setdefault(tup[1], []).append(tup[2])
+
+    def finish_batch(self) -> None:
+        world().oracle.audit(self.attempt, self.stored)
+
+
+SPOUTS = {
+    "plain": source.PlainSpout,
+    "committer": source.CommitterSpout,
+    "partitioned": source.PartitionedSpout,
+    "opaque": source.OpaqueSpout,
+    "opaque committer": source.CommitterOpaqueSpout,
+    "opaque on driver": source.DriverOpaqueSpout,
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one seed's topology looks like."""
+
+    spout: str
+    basic: bool
+    placed: bool
+    locked: bool
+
+
+@cache
+def plan_of(shape: Shape) -> Plan:
+    """Return the compiled topology."""
+    builder = TransactionalTopologyBuilder("simulated", "spout", SPOUTS[shape.spout](), 2)
+    builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2).shuffle_grouping("spout")
+    keyed = builder.set_bolt("keyed", Keyed(), 2).fields_grouping("mix", Fields("key"))
+    builder.set_bolt("total", Total(), 1).global_grouping("spout")
+    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(), 1).global_grouping("mix")
+    audit = builder.set_bolt("audit", Audit(), 1).global_grouping("keyed")
+    audit.global_grouping("total").global_grouping("ledger")
+    if shape.placed:
+        keyed.add_configuration("topology.commit.placement", "executors")
+        ledger.add_configuration("topology.commit.placement", "executors")
+    config = Config()
+    config.register_serialization(Key)
+    return compile_topology(builder.build_topology(), config)

@@ -1,0 +1,105 @@
+"""What goes wrong, and how often: the seed draws a weight for each kind of fault, many of them nought."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
+DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
+TASK_FAULTS = (
+    "task: cut input",
+    "task: lost",
+    "task: doubled",
+    "task: recomputed",
+    "task: late",
+    "task: doubled block",
+)
+JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
+USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
+DRIVER_FAULTS = ("driver: killed", "driver: paused", "driver: second", "driver: stopped", "zookeeper: outage")
+SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
+
+WEIGHTS = {
+    **dict.fromkeys(REQUEST_FAULTS, 0.03),
+    "expired before": 0.004,
+    "expired after": 0.004,
+    **dict.fromkeys(DATABASE_FAULTS, 0.06),
+    **dict.fromkeys(TASK_FAULTS, 0.06),
+    **dict.fromkeys(JOB_FAULTS, 0.08),
+    **dict.fromkeys(USER_FAULTS, 0.02),
+    **dict.fromkeys(DRIVER_FAULTS, 0.35),
+    **dict.fromkeys(SPOUT_FAULTS, 0.15),
+    "closed unheard": 0.3,
+}
+"""How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
+
+
+class Faults:
+    """Draws the faults of one seed. `on` is false where none may happen any more."""
+
+    def __init__(self, random: Random, note: Callable[[str], None], on: bool = True) -> None:
+        self._random = random
+        self._note = note
+        self.on = on
+        self.counts: Counter[str] = Counter()
+        scale = random.choice((0.3, 1.0, 1.0, 2.0))
+        self._chances = {
+            kind: weight * scale * random.choice((0.0, 0.3, 1.0, 1.0, 3.0)) for kind, weight in WEIGHTS.items()
+        }
+
+    def strikes(self, kind: str) -> bool:
+        """Tell whether this fault happens here and now, and count it."""
+        if not self.on or self._random.random() >= self._chances[kind]:
+            return False
+        self._count(kind)
+        return True
+
+    def _count(self, kind: str) -> None:
+        self.counts[kind] += 1
+        self._note(f"FAULT {kind}")
+
+    def one_of(self, kinds: tuple[str, ...]) -> str | None:
+        """Return which of these faults happens here and now."""
+        if not self.on:
+            return None
+        drawn = self._random.random()
+        for kind in kinds:
+            drawn -= self._chances[kind]
+            if drawn < 0:
+                self._count(kind)
+                return kind
+        return None
+
+    def of_request(self, write: bool) -> str | None:
+        """Return what happens to a request to ZooKeeper."""
+        return self.one_of(REQUEST_FAULTS) if write or self._random.random() < 0.3 else None
+
+    def of_connect(self) -> bool:
+        """Tell whether an attempt to connect fails."""
+        return self.on and self._random.random() < 0.1
+
+    def network_secs(self) -> float:
+        """Return what a message takes."""
+        return 0.0003 + self._random.random() * 0.002
+
+    def long_secs(self) -> float:
+        """Return what a message takes that is held up."""
+        return self._random.choice((0.02, 0.2, 1.0, 4.0)) * (0.5 + self._random.random())
+
+    def reconnect_secs(self) -> float:
+        """Return what passes before the next attempt to connect."""
+        return self._random.choice((0.05, 0.05, 0.3, 1.0) if self.on else (0.05,)) * (0.5 + self._random.random())
+
+    def pause_secs(self) -> float:
+        """Return how long a driver is paused: its session lasts about two seconds."""
+        return self._random.choice((0.2, 1.0, 4.0, 12.0)) * (0.5 + self._random.random())
+
+    def chance(self, probability: float) -> bool:
+        """Toss a coin that is no fault."""
+        return self._random.random() < probability
+
+    def below(self, n: int) -> int:
+        """Return a number from 0 up to n."""
+        return self._random.randrange(n)

@@ -1,0 +1,236 @@
+"""What is right: the laws, checked at every step. The truth about the data is a plain list of offsets by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormline import TransactionAttempt
+from stormline.runtime.coordinator import ATTEMPTS_PER_EPOCH
+from stormline.runtime.envelope import unseal
+from stormline.runtime.state_tree import FOLDER
+from stormline.runtime.wave import Wave
+from stormline.topology.serialization import PLAIN
+from tests.simulation.databases import Request, Row, Token
+from tests.simulation.world import World
+from tests.simulation.zookeeper import Change
+
+NODE = "/storm/simulated"
+TABLES = ("keyed", "total", "ledger")
+
+PROOF_SECS = 0.7
+"""How long a driver may lean on what it knew of its ownership."""
+
+NEWS_SECS = 0.1
+"""How long it may take a driver to hear that its connection is gone."""
+
+
+class Violation(Exception):
+    """A law was broken."""
+
+
+class Oracle:
+    """Sees what reaches ZooKeeper and the databases, and what user code is asked to do."""
+
+    def __init__(self, world: World, pending_max: int, spout: str, placed: bool) -> None:
+        self._world = world
+        self._placed = placed
+        self._claimed_at = 0.0
+        self._pending_max = pending_max
+        self._plain = spout in ("plain", "committer")
+        self.violation: Violation | None = None
+        self.committed = 0
+        self.positions: dict[int, int] = {}
+        self.takeovers = -1
+        self._owner: dict[str, Any] = {"epoch": 0, "token": "", "writes": 0}
+        self._session = 0
+        self.stored: dict[int, Any] = {}
+        self._frozen: dict[int, Any] = {}
+        self._effects: dict[int, dict[tuple[str, str], tuple[Row, ...]]] = {}
+        self._begun: set[tuple[str, int, Token]] = set()
+        self._attempts: dict[int, int] = {}
+        self.replays = 0
+
+    def broken(self, law: str) -> None:
+        """Take note of the first violation; the simulation stops there."""
+        if self.violation is None and not self._world.closing:
+            self._world.note(f"VIOLATION {law}")
+            self.violation = Violation(law)
+
+    # ------------------------------------------------------------------------------------ ZooKeeper
+
+    def applied(self, session: int, changes: Sequence[Change]) -> None:
+        """See one transaction that ZooKeeper applied."""
+        values = {change.path.removeprefix(f"{NODE}/"): change for change in changes if change.path.startswith(NODE)}
+        if any(change.path == f"{NODE}/live" and change.after is None for change in changes) and "owner" in values:
+            self._check_taken()
+        if "owner" in values:
+            self._check_owner(session, values["owner"], claim="live" in values)
+        elif any(path.startswith("state/") for path in values):
+            self.broken("law 6: a write that does not check the epoch")
+        for path, change in values.items():
+            if path.startswith("state/batches/"):
+                self._batch_changed(int(path.rpartition("/")[2]), change.after)
+        if "state/committed" in values:
+            self._check_commit(values["state/committed"].after)
+        if len(self.stored) > 2 * self._pending_max + 1:
+            self.broken(f"bounded: {len(self.stored)} batches stored, at most {self._pending_max} may be active")
+        if max(self.stored, default=0) > self.committed + self._pending_max:
+            self.broken(f"pending: batch {max(self.stored)} is stored, {self.committed} is committed")
+
+    def _check_owner(self, session: int, change: Change, claim: bool) -> None:
+        if change.after is None:
+            return self.broken("law 6: the owner was deleted")
+        owner = unseal(change.after, PLAIN, change.path)
+        before, self._owner = self._owner, owner
+        if claim:
+            self._world.note(f"zookeeper: epoch {owner['epoch']} claims")
+            self.takeovers += 1
+            self._session = session
+            self._claimed_at = self._world.now
+            if owner["epoch"] != before["epoch"] + 1 or owner["token"] == before["token"]:
+                self.broken(f"law 6: epoch {owner['epoch']} follows {before['epoch']}")
+        elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
+            self.broken(f"law 6: epoch {owner['epoch']} wrote, {before['epoch']} owns the topology")
+        return None
+
+    def _check_taken(self) -> None:
+        """See that who takes the topology from a session that has not ended takes it from the dead."""
+        process = self._world.zookeeper.process_of(self._session)
+        if process is not None and process.alive:
+            self.broken(f"law 6: the topology is taken from epoch {self._owner['epoch']}, whose {process.name} lives")
+
+    def _batch_changed(self, txid: int, data: bytes | None) -> None:
+        if data is None:
+            del self.stored[txid]
+            return
+        batch = unseal(data, PLAIN, f"batch {txid}")
+        if txid in self._frozen and batch != self._frozen[txid]:
+            self.broken(f"law 2: batch {txid} was stored anew after an effect: {batch}, before {self._frozen[txid]}")
+        self.stored[txid] = batch
+
+    def _check_commit(self, data: bytes | None) -> None:
+        if data is None or data == FOLDER:
+            return self.broken("law 1: the committed txid was deleted")
+        txid = unseal(data, PLAIN, "committed")["txid"]
+        if txid != self.committed + 1:
+            return self.broken(f"law 1: {txid} is recorded after {self.committed}")
+        self.committed = txid
+        if txid not in self.stored:
+            return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
+        expected = self._expected(self.stored[txid])
+        self._world.note(f"zookeeper: {txid} is committed: {expected}")
+        contents: dict[tuple[Row, ...], str] = {}
+        for table in TABLES:
+            effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
+            contents[tuple(sorted(row for share in effects.values() for row in share))] = table
+            rows = sorted(row[:2] for share in effects.values() for row in share)
+            if rows != sorted(expected):
+                return self.broken(f"law 5: {txid} is committed with {rows} in {table}, its batch is {expected}")
+            for key in effects:
+                if self._world.databases.cells[key].txid < txid:
+                    return self.broken(f"law 1: {txid} is recorded, its effect on {key} did not happen")
+        if len(contents) > 1:
+            return self.broken(f"law 7: {txid} is committed with rows of several executions: {contents}")
+        for partition, first, end in self._ranges(self.stored[txid]):
+            if first != self.positions.get(partition, 0):
+                return self.broken(
+                    f"partition {partition} of batch {txid} begins at {first}, the one before ended at "
+                    f"{self.positions.get(partition, 0)}"
+                )
+            self.positions[partition] = end
+        return None
+
+    def _ranges(self, batch: Any) -> list[tuple[int, int, int]]:
+        if self._plain:
+            return [(p, first, end) for p, first, end in batch["metadata"]]
+        return [(p, *metadata) for p, metadata, _, _, gave in batch["partitions"] if gave and metadata is not None]
+
+    def _expected(self, batch: Any) -> list[tuple[int, int]]:
+        return [(p, offset) for p, first, end in self._ranges(batch) for offset in range(first, end)]
+
+    # ------------------------------------------------------------------------------------ user code and databases
+
+    def wave(self, epoch: int, wave: Wave) -> None:
+        """See a wave begin."""
+        self._world.note(f"epoch {epoch}: {wave.title}, attempts {[a.attempt.attempt_id for a in wave.attempts]}")
+        if len(wave.attempts) > self._pending_max:
+            self.broken(f"pending: {len(wave.attempts)} transactions in one wave")
+        for wave_attempt in wave.attempts:
+            txid, attempt = wave_attempt.attempt.transaction_id, wave_attempt.attempt.attempt_id
+            before = self._attempts.get(txid, 0)
+            if attempt <= before and epoch >= self._owner["epoch"]:
+                self.broken(f"law 3: attempt {attempt} of {txid} after attempt {before}")
+            self.replays += txid in self._attempts
+            self._attempts[txid] = max(before, attempt)
+
+    def commit_begins(self, component: str, task: int, token: Token) -> None:
+        """See user code begin to commit."""
+        self._world.note(f"{component} {task} commits {token.txid}:{token.attempt} in epoch {token.epoch}")
+        if (component, task, token) in self._begun:
+            self.broken(f"law 7: {component} {task} is asked twice to commit {token}")
+        if not any(begun == token for *_, begun in self._begun):
+            self._check_ownership(token)
+        self._begun.add((component, task, token))
+        if not self._placed:  # what runs on the executors may not have heard of it
+            self._check_current(token.txid, token.attempt)
+        if token.txid > self.committed + 1:
+            self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def _check_current(self, txid: int, attempt: int) -> None:
+        """See that no user code is called for an attempt that this driver has replaced by another one."""
+        newest = self._attempts.get(txid, 0)
+        if attempt < newest and (attempt - 1) // ATTEMPTS_PER_EPOCH == (newest - 1) // ATTEMPTS_PER_EPOCH:
+            self.broken(f"law 3: the commit of {txid}:{attempt} goes on, the current attempt is {newest}")
+
+    def _check_ownership(self, token: Token) -> None:
+        """See that a driver that can know better begins no commit; what it began before a pause goes on after it."""
+        if self._placed:  # then others act for it, late
+            return
+        world = self._world
+        process = world.task.process
+        client = world.clients[process]
+        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > NEWS_SECS:
+            self.broken(f"law 6: the commit of {token} begins without a connection")
+        if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
+            self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
+
+    def effect(self, request: Request) -> None:
+        """See a database transaction arrive."""
+        txid = request.token.txid
+        self._world.note(f"database: {request.table} {request.key} {request.token} {request.rows}")
+        if txid > self.committed + 1:
+            self.broken(f"law 1: an effect of {request.token}, {self.committed} is recorded as committed")
+        if txid not in self._frozen:
+            batch = self.stored.get(txid)
+            if batch is None or not batch["fixed"]:
+                self.broken(f"law 2: an effect of {request.token}, whose batch is stored as {batch}")
+            self._frozen[txid] = batch
+        effects = self._effects.setdefault(txid, {})
+        rows = effects.setdefault((request.table, request.key), request.rows)
+        if rows != request.rows:
+            self.broken(f"law 2: {request.token} brings {request.rows} to {request.table}, an earlier attempt {rows}")
+
+    def audit(self, attempt: TransactionAttempt, stored: Mapping[str, Sequence[int]]) -> None:
+        """See what a bolt downstream of the committers was told."""
+        self._check_current(attempt.transaction_id, attempt.attempt_id)
+        counts = {table: len(stored.get(table, ())) for table in TABLES}
+        rows = {sum(stored.get(table, ())) for table in TABLES}
+        if counts != {"keyed": 2, "total": 1, "ledger": 1} or len(rows) != 1:
+            self.broken(f"law 5: the commit phase of {attempt} delivered {dict(stored)}")
+
+    # ------------------------------------------------------------------------------------ the end
+
+    def drained(self) -> bool:
+        """Tell whether all that the source holds is committed."""
+        return all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
+
+    def check_databases(self) -> None:
+        """See that each offset is in each table once."""
+        expected = [(p, offset) for p, end in enumerate(self._world.source.ends) for offset in range(end)]
+        for table in TABLES:
+            rows = sorted(row[:2] for row in self._world.databases.rows_of(table))
+            if rows != expected:
+                lost = sorted(set(expected) - set(rows))
+                twice = sorted({row for row in rows if rows.count(row) > 1})
+                self.broken(f"exactly once: {table} lacks {lost} and holds {twice} more than once")

@@ -1,0 +1,229 @@
+"""Simulates one seed: drivers come and go in a world of faults; then the faults stop, and all must be committed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from functools import partial
+from typing import Any
+
+from stormline.runtime.errors import AlreadyRunning, EngineStopped, Fenced, SessionLost, ZooKeeperUnreachable
+from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.starting import start_topology
+from stormline.runtime.state_store import OnLost
+from stormline.runtime.task_environment import TaskEnvironment, registry_of
+from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.topology.config import MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from tests.simulation.components import SPOUTS, Shape, plan_of
+from tests.simulation.databases import Databases
+from tests.simulation.executors import SimEngine
+from tests.simulation.faults import DRIVER_FAULTS
+from tests.simulation.kazoo_client import SimKazooClient
+from tests.simulation.oracle import NODE, Oracle
+from tests.simulation.scheduler import Process
+from tests.simulation.source import Source
+from tests.simulation.stand_ins import stand_ins
+from tests.simulation.world import World
+from tests.simulation.zookeeper import ZooKeeper
+
+FAULTS_SECS = (1.0, 1.5, 2.0, 5.0)
+"""How long there are faults; the seed draws which."""
+
+CALM_SECS = 120.0
+LOOK_SECS = 0.4
+SESSION_MS = 2000
+CONNECTION_MS = 3000
+
+EXPECTED_ENDS = (SessionLost, Fenced, AlreadyRunning, ZooKeeperUnreachable)
+"""What a driver may end with that others, or the network, have ended."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one seed."""
+
+    seed: int
+    violation: str | None
+    history: tuple[str, ...]
+    checksum: int
+    faults: Counter[str]
+    txids: int
+    replays: int
+    takeovers: int
+    steps: int
+    simulated_secs: float
+
+
+class Driver:
+    """A driver's process."""
+
+    def __init__(self, simulator: Simulator, number: int) -> None:
+        self._simulator = simulator
+        self.number = number
+        self.process = Process(simulator.world, f"driver {number}")
+        self.handle: TopologyHandle | None = None
+        simulator.world.processes.append(self.process)
+        simulator.world.spawn(self.process, self._run, "main")
+
+    def _run(self) -> None:
+        world, simulator = self._simulator.world, self._simulator
+        world.note(f"driver {self.number} starts")
+        try:
+            self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
+        except EXPECTED_ENDS as error:
+            world.note(f"driver {self.number} could not start: {type(error).__name__}")
+        else:
+            self.handle._runner.ended.wait()
+            self._check_end(self.handle.error)
+        world.sleep(world.faults.long_secs() if world.faults.on else 0.0)
+        self.process.kill()
+
+    def _open(self, on_lost: OnLost) -> ZooKeeperStateStore:
+        plan = self._simulator.plan
+        return ZooKeeperStateStore.open(
+            "zookeeper:2181",
+            NODE.rpartition("/")[0],
+            plan.topology_id,
+            registry_of(plan),
+            plan.describe(),
+            on_lost=on_lost,
+            session_timeout_ms=SESSION_MS,
+            connection_timeout_ms=CONNECTION_MS,
+        )
+
+    def _engine(self, env: TaskEnvironment) -> SimEngine:
+        return SimEngine(self._simulator.world, env, self.process, self._simulator.slots)
+
+    def _check_end(self, error: BaseException | None) -> None:
+        world = self._simulator.world
+        world.note(f"driver {self.number} ends: {type(error).__name__}")
+        expected = EXPECTED_ENDS + ((EngineStopped,) if world.faults.on else ())
+        if error is not None and not isinstance(error, expected):
+            world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
+        epoch = self.handle._runner._store.epoch if self.handle is not None else 0
+        if isinstance(error, Fenced) and f"epoch {epoch} owns it" in str(error):
+            world.oracle.broken(f"law 6: driver {self.number} of epoch {epoch} was fenced by itself")
+
+
+class Simulator:
+    """One seed's world and its supervisor, who starts a driver where none seems to live."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        random = world.random
+        self.shape = Shape(
+            random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2
+        )
+        self.slots = random.choice((1, 2, 2, 3))
+        self.pending_max = random.choice((1, 2, 3, 5))
+        plan = plan_of(self.shape)
+        seed_config = {MAX_SPOUT_PENDING: self.pending_max, MESSAGE_TIMEOUT_SECS: random.choice((0.7, 3.0))}
+        self.plan = dataclasses.replace(plan, config={**plan.config, **seed_config})
+        self.drivers: list[Driver] = []
+        self._started = 0
+        world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed)
+        world.zookeeper = ZooKeeper(world, world.oracle.applied)
+        world.databases = Databases(world)
+        world.source = Source(world.faults)
+
+    def client(self, hosts: str, timeout: float, **options: Any) -> SimKazooClient:
+        """Return what KazooClient(…) gives."""
+        world = self.world
+        client = SimKazooClient(world.task.process, world.zookeeper, world.faults, timeout)
+        world.clients[world.task.process] = client
+        return client
+
+    # ------------------------------------------------------------------------------------ one seed
+
+    def run(self) -> None:
+        """Run the history to its end, or to its first violation."""
+        world, oracle = self.world, self.world.oracle
+        world.note(f"seed {world.seed}: {self.shape}, pending {self.pending_max}, slots {self.slots}")
+        self._look()
+        world.run(lambda: oracle.violation is not None, world.random.choice(FAULTS_SECS))
+        if oracle.violation is None:
+            self._calm()
+            done = world.run(lambda: oracle.violation is not None or self._all_done(), world.now + CALM_SECS)
+            if not done:
+                oracle.broken(f"liveness: {oracle.committed} is committed, {oracle.positions} of {world.source.ends}")
+        if oracle.violation is None:
+            oracle.check_databases()
+
+    def _all_done(self) -> bool:
+        return self.world.oracle.drained()
+
+    def _calm(self) -> None:
+        self.world.note("the faults stop")
+        self.world.faults.on = False
+        self.world.source.hidden.clear()
+        self.world.zookeeper.reachable = True
+        for driver in self.drivers:
+            driver.process.resume()
+
+    def _look(self) -> None:
+        """What the supervisor and fate do, again and again."""
+        world, faults = self.world, self.world.faults
+        self.drivers = [driver for driver in self.drivers if driver.process.alive]
+        running = [driver for driver in self.drivers if not driver.process.paused]
+        if not running:
+            self._start()
+        elif faults.on:
+            kind = faults.one_of(DRIVER_FAULTS)
+            if kind is not None:
+                self._strike(kind, running[faults.below(len(running))])
+        if faults.on:
+            if faults.chance(0.3):
+                world.source.more()
+            partition = faults.below(len(world.source.ends))
+            if faults.strikes("partition: vanished"):
+                world.source.hidden.add(partition)
+                world.after(faults.long_secs(), world.source.hidden.discard, partition)
+        world.after(LOOK_SECS * (0.5 + world.random.random()), self._look)
+
+    def _start(self) -> None:
+        self._started += 1
+        self.drivers.append(Driver(self, self._started))
+
+    def _strike(self, kind: str, driver: Driver) -> None:
+        world, faults = self.world, self.world.faults
+        world.note(f"{kind}: {driver.number}")
+        if kind == "driver: killed":
+            driver.process.kill()
+        elif kind == "driver: paused":
+            driver.process.pause()
+            world.after(faults.pause_secs(), driver.process.resume)
+        elif kind == "driver: second":
+            self._start()
+        elif kind == "driver: stopped":
+            if driver.handle is not None:
+                driver.handle._runner.stop()
+        else:
+            self._outage()
+
+    def _outage(self) -> None:
+        zookeeper, world = self.world.zookeeper, self.world
+        zookeeper.cut_off()
+        world.after(world.faults.long_secs(), partial(setattr, zookeeper, "reachable", True))
+
+
+def simulate(seed: int, faults_on: bool = True) -> Outcome:
+    """Return what becomes of a seed: always the same."""
+    with World(seed, faults_on) as world:
+        simulator = Simulator(world)
+        with stand_ins(world, simulator.client):
+            simulator.run()
+            oracle = world.oracle
+            outcome = Outcome(
+                seed,
+                None if oracle.violation is None else str(oracle.violation),
+                tuple(world.history),
+                world.checksum,
+                world.faults.counts,
+                oracle.committed,
+                oracle.replays,
+                oracle.takeovers,
+                world.steps,
+                world.now,
+            )
+            world.close()
+    return outcome

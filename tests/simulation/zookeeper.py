@@ -1,0 +1,250 @@
+"""A ZooKeeper server: znodes with versions, transactions, sessions that expire, watches. It never forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
+from kazoo.protocol.states import EventType, WatchedEvent
+
+from tests.simulation.scheduler import Scheduler
+
+
+class Stat(NamedTuple):
+    """What the code under test looks at of a znode's stat."""
+
+    version: int
+    ephemeralOwner: int
+    numChildren: int
+
+
+@dataclass(slots=True)
+class Node:
+    """A znode."""
+
+    data: bytes
+    version: int = 0
+    session: int = 0
+    children: set[str] = field(default_factory=set)
+
+    def stat(self) -> Stat:
+        return Stat(self.version, self.session, len(self.children))
+
+
+class Op(NamedTuple):
+    """One operation of a transaction; version -1: any."""
+
+    kind: str
+    path: str
+    data: bytes = b""
+    version: int = -1
+    ephemeral: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """A session; its `connection` is a `kazoo_client.Wire`. None: nothing is heard of its client, it will expire."""
+
+    number: int
+    timeout_secs: float
+    connection: Any = None
+    lapses: int = 0
+    watches: set[str] = field(default_factory=set)
+
+
+class Change(NamedTuple):
+    """One znode changed by a transaction: data before and after, None where it did not or does not exist."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+OnApplied = Callable[[int, Sequence[Change]], None]
+
+
+class ZooKeeper:
+    """The server. `on_applied` sees every transaction that changed something, with the session that sent it."""
+
+    def __init__(self, world: Scheduler, on_applied: OnApplied) -> None:
+        self._world = world
+        self._on_applied = on_applied
+        self._sessions: dict[int, Session] = {}
+        self._number = 0x100
+        self.nodes: dict[str, Node] = {"": Node(b"")}
+        self.reachable = True
+
+    # ------------------------------------------------------------------------------------ sessions
+
+    def connect(self, number: int | None, timeout_secs: float, connection: Any) -> int | None:
+        """Begin a session, or go on with one; None: it has expired."""
+        if number is None:
+            self._number += 1
+            number = self._number
+            self._sessions[number] = Session(number, timeout_secs)
+        session = self._sessions.get(number)
+        if session is None:
+            return None
+        session.connection = connection
+        session.lapses += 1
+        session.watches.clear()
+        return number
+
+    def hears(self, number: int, connection: Any) -> bool:
+        """Tell whether what comes over this connection is the session's."""
+        session = self._sessions.get(number)
+        return session is not None and session.connection is connection
+
+    def silent(self, number: int, connection: Any, *, closed: bool) -> None:
+        """Nothing more is heard of a client: after the timeout its session expires. `closed`: nor can it be told."""
+        session = self._sessions.get(number)
+        if session is not None and session.connection is connection:
+            session.lapses += 1
+            self._world.after(session.timeout_secs, self._expire_if_silent, number, session.lapses)
+            if closed:
+                session.connection = None
+
+    def connections_of(self, client: Any) -> list[tuple[int, Any]]:
+        """Return the sessions of a client, with the connections over which they are heard."""
+        sessions = [session for session in self._sessions.values() if session.connection is not None]
+        return [(s.number, s.connection) for s in sessions if s.connection.client is client]
+
+    def process_of(self, number: int) -> Any:
+        """Return the process of a session's client; None: the session has ended, or its connection was closed."""
+        session = self._sessions.get(number)
+        return None if session is None or session.connection is None else session.connection.client.process
+
+    def heard(self, number: int, connection: Any) -> None:
+        """The client is heard again, over the same connection."""
+        session = self._sessions.get(number)
+        if session is not None and session.connection is connection:
+            session.lapses += 1
+
+    def _expire_if_silent(self, number: int, lapses: int) -> None:
+        session = self._sessions.get(number)
+        if session is not None and session.lapses == lapses:
+            self.expire(number)
+
+    def expire(self, number: int) -> None:
+        """End a session; its client hears of it when it looks."""
+        session = self._sessions.pop(number, None)
+        if session is None:
+            return
+        ephemeral = sorted(path for path, node in self.nodes.items() if node.session == number)
+        changes = [self._delete(path) for path in ephemeral]
+        if session.connection is not None:
+            session.connection.closed_by_server()
+        self._applied(number, changes)
+
+    def cut_off(self) -> None:
+        """Nobody reaches the server any more, until it is reachable again; sessions go on expiring."""
+        self.reachable = False
+        for session in list(self._sessions.values()):
+            if session.connection is not None:
+                session.connection.closed_by_server()
+
+    # ------------------------------------------------------------------------------------ requests
+
+    def get(self, number: int, path: str, watch: bool) -> tuple[bytes, Stat]:
+        node = self._node(path)
+        if watch:
+            self._sessions[number].watches.add(path)
+        return node.data, node.stat()
+
+    def children(self, path: str) -> list[str]:
+        return sorted(self._node(path).children)
+
+    def exists(self, path: str) -> Stat | None:
+        node = self.nodes.get(path)
+        return None if node is None else node.stat()
+
+    def create(self, number: int, path: str, data: bytes) -> str:
+        (result,) = self.multi(number, [Op("create", path, data)])
+        if isinstance(result, Exception):
+            raise result
+        return path
+
+    def multi(self, number: int, ops: Sequence[Op]) -> list[Any]:
+        """Apply all of `ops`, or none: then the results are exceptions."""
+        undo: list[tuple[str, Node | None]] = []
+        changes: list[Change] = []
+        results: list[Any] = []
+        for position, op in enumerate(ops):
+            try:
+                results.append(self._apply(number, op, undo, changes))
+            except (NoNodeError, NodeExistsError, BadVersionError, NotEmptyError) as error:
+                for path, node in reversed(undo):
+                    self._restore(path, node)
+                after = len(ops) - position - 1
+                return [*(RolledBackError() for _ in range(position)), error] + [RuntimeInconsistency()] * after
+        self._applied(number, changes)
+        return results
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _node(self, path: str) -> Node:
+        node = self.nodes.get(path)
+        if node is None:
+            raise NoNodeError
+        return node
+
+    def _apply(self, number: int, op: Op, undo: list[tuple[str, Node | None]], changes: list[Change]) -> Any:
+        path = op.path
+        node = self.nodes.get(path)
+        if op.kind == "create":
+            if node is not None:
+                raise NodeExistsError
+            self._node(path.rpartition("/")[0])
+            undo.append((path, None))
+            self._restore(path, Node(op.data, 0, number if op.ephemeral else 0))
+            changes.append(Change(path, None, op.data))
+            return path
+        if node is None:
+            raise NoNodeError
+        if op.version not in (-1, node.version):
+            raise BadVersionError
+        if op.kind == "check":
+            return True
+        undo.append((path, Node(node.data, node.version, node.session, node.children)))
+        if op.kind == "delete":
+            if node.children:
+                raise NotEmptyError
+            changes.append(self._delete(path))
+            return True
+        changes.append(Change(path, node.data, op.data))
+        node.data = op.data
+        node.version += 1
+        return node.stat()
+
+    def _restore(self, path: str, node: Node | None) -> None:
+        above, _, name = path.rpartition("/")
+        if node is None:
+            del self.nodes[path]
+            self.nodes[above].children.discard(name)
+        else:
+            self.nodes[path] = node
+            self.nodes[above].children.add(name)
+
+    def _delete(self, path: str) -> Change:
+        change = Change(path, self.nodes[path].data, None)
+        self._restore(path, None)
+        return change
+
+    def _applied(self, number: int, changes: Sequence[Change]) -> None:
+        for session in self._sessions.values():
+            for change in changes:
+                if change.path in session.watches and session.connection is not None:
+                    session.watches.discard(change.path)
+                    kind = EventType.DELETED if change.after is None else EventType.CHANGED
+                    session.connection.watched(WatchedEvent(kind, "CONNECTED", change.path))
+        if changes:
+            self._on_applied(number, changes)
