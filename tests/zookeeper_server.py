@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+import psutil
 import pyspark
 
 JARS = Path(pyspark.__file__).parent / "jars"
@@ -79,6 +80,9 @@ class ZooKeeperServer:
         """Let the server hang: connections stay open and nothing answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        process = psutil.Process(self._process.pid)
+        while process.status() != psutil.STATUS_STOPPED:  # until then it may answer yet
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """Let a paused server go on."""

@@ -89,7 +89,7 @@ class Zookeeper:
         }
         self.values: list[Any] = [
             {"epoch": 3, "token": "ab" * 16, "writes": 17},
-            Holder.this_process(20_000, "ab" * 16).to_data(),
+            Holder("host", 4242, "2026-01-01T00:00:00+00:00", "machine", "777", 20_000, "ab" * 16).to_data(),
             self.description,
             {"txid": 7, "attempt": 2_000_000_001},
             self.batch,
