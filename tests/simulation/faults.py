@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
+WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
 TASK_FAULTS = (
     "task: cut input",
@@ -23,6 +24,7 @@ SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
+    "driver: killed in a write": 0.01,
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),
@@ -73,7 +75,9 @@ class Faults:
 
     def of_request(self, write: bool) -> str | None:
         """Return what happens to a request to ZooKeeper."""
-        return self.one_of(REQUEST_FAULTS) if write or self._random.random() < 0.3 else None
+        if write:
+            return self.one_of(WRITE_FAULTS)
+        return self.one_of(REQUEST_FAULTS) if self._random.random() < 0.3 else None
 
     def of_connect(self) -> bool:
         """Tell whether an attempt to connect fails."""

@@ -212,6 +212,10 @@ class SimKazooClient:
             wire.send(self.faults.long_secs(), self._arrive, wire, result, request, watch, None)
             self.process.world.after(secs, self.process.deliver, self.broken, wire)
             return
+        if fault == "driver: killed in a write":  # what is under way arrives, perhaps after another driver's claim
+            wire.send(self.faults.long_secs(), self._arrive, wire, result, request, watch, None)
+            self.process.world.after(secs, self.process.kill)
+            return
         wire.send(secs, self._arrive, wire, result, request, watch, fault)
 
     def _arrive(self, wire: Wire, result: SimAsyncResult, request: Request, watch: Any, fault: str | None) -> None:

@@ -20,6 +20,9 @@ TABLES = ("keyed", "total", "ledger")
 PROOF_SECS = 0.7
 """How long a driver may lean on what it knew of its ownership."""
 
+NEWS_SECS = 0.1
+"""How long it may take a driver to hear that its connection is gone."""
+
 
 class Violation(Exception):
     """A law was broken."""
@@ -166,7 +169,7 @@ class Oracle:
         world = self._world
         process = world.task.process
         client = world.clients[process]
-        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > PROOF_SECS:
+        if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > NEWS_SECS:
             self.broken(f"law 6: the commit of {token} begins without a connection")
         if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
             self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")

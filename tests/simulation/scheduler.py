@@ -76,13 +76,19 @@ class Task(greenlet):
     """A thread of a process."""
 
     def __init__(self, world: Scheduler, process: Process, run: Callable[[], Any], name: str) -> None:
-        super().__init__(lambda *_: run(), world.hub)
+        super().__init__(lambda *_: self._run(run), world.hub)
         self.world = world
         self.process = process
         self.name = name
         self.thread: object = None
         self.ticket = 0
         self.ended = SimEvent(world)
+
+    def _run(self, run: Callable[[], Any]) -> None:
+        try:
+            run()
+        except Exception as error:
+            self.world.died(self, error)
 
     def wake(self, ticket: int, value: Any) -> None:
         """Go on, if it still waits for this."""
@@ -112,6 +118,10 @@ class Scheduler:
         """Let something happen later, whatever process lives then."""
         self._number += 1
         heapq.heappush(self._events, (self.now + secs, self._number, call, args))
+
+    def died(self, task: Task, error: Exception) -> None:
+        """Take note that a thread has ended with an error that nobody handles."""
+        raise error
 
     def spawn(self, process: Process, run: Callable[[], Any], name: str) -> Task:
         """Start a thread."""

@@ -14,6 +14,7 @@ from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from stormline.topology.config import MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from stormline.topology.errors import StormlineError
 from tests.simulation.components import SPOUTS, Shape, plan_of
 from tests.simulation.databases import Databases
 from tests.simulation.executors import SimEngine
@@ -72,6 +73,8 @@ class Driver:
             self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
         except EXPECTED_ENDS as error:
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
+        except StormlineError as error:
+            world.oracle.broken(f"a driver could not start: {type(error).__name__}: {error}")
         else:
             self.handle._runner.ended.wait()
             self._check_end(self.handle.error)

@@ -1,4 +1,4 @@
-"""The oracle must be able to fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
+"""The oracle can fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
 
 from __future__ import annotations
 
