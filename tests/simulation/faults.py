@@ -24,7 +24,7 @@ SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
-    "driver: killed in a write": 0.01,
+    "driver: killed in a write": 0.02,
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),

@@ -212,8 +212,9 @@ class SimKazooClient:
             wire.send(self.faults.long_secs(), self._arrive, wire, result, request, watch, None)
             self.process.world.after(secs, self.process.deliver, self.broken, wire)
             return
-        if fault == "driver: killed in a write":  # what is under way arrives, perhaps after another driver's claim
-            wire.send(self.faults.long_secs(), self._arrive, wire, result, request, watch, None)
+        if fault == "driver: killed in a write":  # it arrives all the same, perhaps after another driver's claim
+            there_secs = self.faults.long_secs() if self.faults.chance(0.5) else secs
+            wire.send(there_secs, self._arrive, wire, result, request, watch, None)
             self.process.world.after(secs, self.process.kill)
             return
         wire.send(secs, self._arrive, wire, result, request, watch, fault)
