@@ -19,6 +19,7 @@ TASK_FAULTS = (
 )
 JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
+BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("driver: killed", "driver: paused", "driver: second", "driver: stopped", "zookeeper: outage")
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
@@ -31,6 +32,7 @@ WEIGHTS = {
     **dict.fromkeys(TASK_FAULTS, 0.06),
     **dict.fromkeys(JOB_FAULTS, 0.08),
     **dict.fromkeys(USER_FAULTS, 0.02),
+    **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
 }

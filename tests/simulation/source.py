@@ -91,10 +91,12 @@ class PartitionedCoordinator:
     def close(self) -> None: ...
 
 
-def fail_on_order(kind: str) -> None:
-    """Raise FailedException if it is time."""
+def fail_on_order(kind: str, bug: str | None = None) -> None:
+    """Raise FailedException if it is time; or an error that stops the topology."""
     if world().faults.strikes(kind):
         raise FailedException(kind)
+    if bug is not None and world().faults.strikes(bug):
+        raise ZeroDivisionError(bug)
 
 
 class Emitter:
