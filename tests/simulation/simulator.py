@@ -55,6 +55,7 @@ class Outcome:
     """What became of one seed."""
 
     seed: int
+    faults_on: bool
     violation: str | None
     history: tuple[str, ...]
     checksum: int
@@ -62,6 +63,7 @@ class Outcome:
     txids: int
     replays: int
     takeovers: int
+    turned_away: int
     steps: int
     simulated_secs: float
 
@@ -235,6 +237,7 @@ def simulate(seed: int, faults_on: bool = True) -> Outcome:
             oracle = world.oracle
             outcome = Outcome(
                 seed,
+                faults_on,
                 None if oracle.violation is None else str(oracle.violation),
                 tuple(world.history),
                 world.checksum,
@@ -242,6 +245,7 @@ def simulate(seed: int, faults_on: bool = True) -> Outcome:
                 oracle.committed,
                 oracle.replays,
                 oracle.takeovers,
+                world.databases.turned_away,
                 world.steps,
                 world.now,
             )
