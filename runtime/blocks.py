@@ -24,7 +24,7 @@ from stormline.runtime.packed import ARROW, Packed
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 
-VERSION = 1
+VERSION = 2
 FOR_DRIVER = 255
 SEGMENT_ROWS_MAX = 4096
 BLOCK_BYTES = 1 << 18

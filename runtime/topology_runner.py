@@ -6,9 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from stormline.runtime import coordinator
 from stormline.runtime.batches import Batch, Batches
@@ -25,11 +23,10 @@ from stormline.runtime.coordinator import (
     Processed,
 )
 from stormline.runtime.engine import Engine
-from stormline.runtime.errors import EngineStopped, StateTooLarge
+from stormline.runtime.errors import EngineStopped
 from stormline.runtime.failures import fatal_error, too_many_attempts
-from stormline.runtime.guard import failure_of
 from stormline.runtime.progress import Progress
-from stormline.runtime.spout_driver import SpoutDriver
+from stormline.runtime.spout_questions import SpoutQuestions
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveAttempt
@@ -43,7 +40,7 @@ from stormline.topology.config import (
     MESSAGE_TIMEOUT_SECS,
     setting,
 )
-from stormline.topology.errors import FailedException, SerializationError, StormlineError
+from stormline.topology.errors import StormlineError
 from stormline.topology.topology import ComponentKind
 
 log = logging.getLogger("stormline")
@@ -65,8 +62,6 @@ REPLAYS_AT_ONCE = 3
 
 COMMITS_LOOK_SECS = 0.05
 """Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
-
-_NOT_NOW = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,7 @@ class TopologyRunner:
         timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
         self._timeout_secs = timeout_secs
         self._batches = Batches(store)
-        self._spout = SpoutDriver(env)
+        self._spout = SpoutQuestions(env)
         self._kind = env.plan.spout.component.kind
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
@@ -163,7 +158,7 @@ class TopologyRunner:
     def _loop(self) -> None:
         stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-        self._call_spout(lambda: self._spout.resume(self._env.copied(newest)))
+        self._spout.resume(newest)
         self._state, actions = coordinator.start(
             self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
         )
@@ -296,28 +291,16 @@ class TopologyRunner:
 
     def _initialize_new(self) -> None:
         """Begin new batches while there is room and the spout is ready; one write stores them all."""
-        begun: dict[int, object] = {}
         prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-        first = coordinator.next_txid(self._state)
         room = self._pending_max - len(self._state.active)
-        positions, known = self._newest_positions()
-        answer: object = True
-        while answer is True and len(begun) < room:
-            txid = first + len(begun)
-            answer = self._ask(self._spout.is_ready, positions, txid - 1 - known)
-            if answer is True:
-                metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
-                if metadata is _NOT_NOW:
-                    answer = _NOT_NOW
-                else:
-                    prev = begun[txid] = self._of_spout(self._env.copied, metadata)
-        if answer is not True:
+        begun, more = self._spout.define(coordinator.next_txid(self._state), room, prev, *self._newest_positions())
+        if not more:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
-            self._of_spout(self._batches.begin, begun)
+            self._spout.named(self._batches.begin, begun)
             for metadata in begun.values():
                 self._step(Initialized(metadata))
-        elif answer is False and not self._state.active:
+        elif more is False and not self._state.active:
             self.idle_looks += 1
             self._notify()
 
@@ -327,27 +310,6 @@ class TopologyRunner:
             if txid <= self._batches.committed or (txid not in self._to_process and self._batches.known[txid].fixed):
                 return self._batches.known[txid].positions, txid
         return {}, self._batches.committed
-
-    def _ask(self, question: Callable[..., object], *args: object) -> object:
-        """Ask the spout's coordinator; after a FailedException it is asked again later."""
-        try:
-            return question(*args)
-        except FailedException as error:
-            failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
-            log.warning("%s; it is asked again later", failure.message)
-            return _NOT_NOW
-        except BaseException as error:
-            raise self._spout_error(error) from error
-
-    def _call_spout(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as error:
-            raise self._spout_error(error) from error
-
-    def _spout_error(self, error: BaseException) -> StormlineError:
-        failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
-        return fatal_error(self._env.plan.topology_id, None, failure)
 
     def _wave_ended(self, ended: WaveEnded) -> None:
         self._waves.ended()
@@ -380,7 +342,7 @@ class TopologyRunner:
         fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
         if fixed:
             self._unfix_after(good[-1].attempt.transaction_id)
-            self._of_spout(self._batches.fix, fixed)
+            self._spout.named(self._batches.fix, fixed)
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
@@ -390,13 +352,6 @@ class TopologyRunner:
                 self._poison = failed
         for result in good:
             self._accept(result)
-
-    def _of_spout(self, call: Callable[[Any], Any], metadata: Any) -> Any:
-        """Call what packs metadata; an error of what the spout gave names the spout."""
-        try:
-            return call(metadata)
-        except (SerializationError, StateTooLarge) as error:
-            raise type(error)(f"metadata that spout {self._env.plan.spout.id!r} gave: {error}") from error
 
     def _unfix_after(self, txid: int) -> None:
         """Forget what opaque batches after `txid` were: they begin where earlier ones ended that may differ now."""

@@ -10,7 +10,11 @@ from tests.simulation.simulator import simulate
 
 
 def _progress(summary: Summary, count: int) -> None:
-    if not sys.stderr.isatty() and summary.seeds < count and summary.seeds % 10_000:
+    if not sys.stderr.isatty():
+        if summary.seeds % 1000 == 0:
+            print(
+                f"{summary.seeds:,} of {count:,} seeds, {len(summary.failed)} violations", file=sys.stderr, flush=True
+            )
         return
     rate = summary.seeds / max(summary.elapsed_secs, 1e-9)
     left_secs = (count - summary.seeds) / max(rate, 1e-9)

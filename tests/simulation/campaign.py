@@ -26,6 +26,7 @@ class Summary:
     txids: int = 0
     replays: int = 0
     takeovers: int = 0
+    turned_away: int = 0
     simulated_secs: float = 0.0
     elapsed_secs: float = 0.0
     failed: list[Outcome] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Summary:
         self.txids += outcome.txids
         self.replays += outcome.replays
         self.takeovers += outcome.takeovers
+        self.turned_away += outcome.turned_away
         self.simulated_secs += outcome.simulated_secs
         if outcome.violation is not None:
             self.failed.append(outcome)
@@ -48,6 +50,7 @@ class Summary:
         self.txids += other.txids
         self.replays += other.replays
         self.takeovers += other.takeovers
+        self.turned_away += other.turned_away
         self.simulated_secs += other.simulated_secs
         self.failed += other.failed
 
@@ -58,7 +61,7 @@ class Summary:
         return (
             f"{self.seeds:,} seeds in {self.elapsed_secs:.0f} s, {rate:.0f} seeds/s, {self.simulated_secs / 3600:,.1f} "
             f"simulated hours; {self.txids:,} transactions committed, {self.replays:,} replays, {self.takeovers:,} "
-            f"take-overs, {len(self.failed)} violations\n"
+            f"take-overs, {self.turned_away:,} effects of zombies turned away, {len(self.failed)} violations\n"
             f"{self.faults.total():,} faults: {faults or 'none'}"
         )
 
@@ -66,9 +69,10 @@ class Summary:
 def failure_text(outcome: Outcome, events: int = 40) -> str:
     """Return what a person needs of a seed that failed: the law, the last events, and how to see it again."""
     last = "\n".join(outcome.history[-events:])
+    options = f"--seed {outcome.seed}" + ("" if outcome.faults_on else " --faults-off")
     return (
         f"{last}\n\nseed {outcome.seed} broke a law: {outcome.violation}\n"
-        f"repeat it: .venv/bin/python -m tests.simulation --seed {outcome.seed}"
+        f"repeat it: .venv/bin/python -m tests.simulation {options}"
     )
 
 

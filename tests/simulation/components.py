@@ -50,11 +50,11 @@ class Mix(BaseBatchBolt):
         self.rows: list[Row] = []
 
     def execute(self, tup: Tuple) -> None:
-        fail_on_order("bolt: failed")
+        fail_on_order("bolt: failed", "bolt: bug")
         self.rows.append((tup[1], tup[2], tup[3]))
 
     def finish_batch(self) -> None:
-        fail_on_order("bolt: failed")
+        fail_on_order("bolt: failed", "bolt: bug")
         world().random.shuffle(self.rows)
         for row in self.rows:
             self.collector.emit(mixed(self.attempt, row))
@@ -67,7 +67,7 @@ class BasicMix(BaseBasicBolt):
         declarer.declare(Fields("tx", "key", "partition", "offset", "edition", "made_up"))
 
     def execute(self, tup: Tuple, collector: Any) -> None:
-        fail_on_order("bolt: failed")
+        fail_on_order("bolt: failed", "bolt: bug")
         collector.emit(mixed(tup[0], (tup[1], tup[2], tup[3])))
 
 
@@ -96,10 +96,10 @@ class Storing(BaseTransactionalBolt, ICommitter):
     def finish_batch(self) -> None:
         token = token_of(self.context, self.attempt)
         world().oracle.commit_begins(self.table, self.context.this_task_index, token)
-        fail_on_order("committer: failed")
+        fail_on_order("committer: failed", "committer: bug")
         for key, rows in sorted(self.shares().items()):
             send(self.table, key, token, rows)
-            fail_on_order("committer: failed")
+            fail_on_order("committer: failed", "committer: bug")
         self.collector.emit([self.attempt, self.table, len(self.rows)])
 
     def shares(self) -> dict[str, list[Row]]:

@@ -82,6 +82,7 @@ class Databases:
 
     world: World
     cells: dict[tuple[str, str], Cell] = field(default_factory=dict)
+    turned_away: int = 0
 
     def send(self, request: Request) -> None:
         """Do one database transaction, and wait for its end.
@@ -119,7 +120,11 @@ class Databases:
         """Do it, on the server."""
         self.world.oracle.effect(request)
         cell = self.cells.setdefault((request.table, request.key), Cell())
-        RULES[request.table](cell, request.token, request.rows)
+        try:
+            RULES[request.table](cell, request.token, request.rows)
+        except StaleToken:
+            self.turned_away += 1
+            raise
 
     def rows_of(self, table: str) -> list[Row]:
         """Return all rows of one table."""

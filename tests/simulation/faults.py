@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
+WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
 TASK_FAULTS = (
     "task: cut input",
@@ -18,17 +19,20 @@ TASK_FAULTS = (
 )
 JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
+BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("driver: killed", "driver: paused", "driver: second", "driver: stopped", "zookeeper: outage")
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
+    "driver: killed in a write": 0.02,
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),
     **dict.fromkeys(TASK_FAULTS, 0.06),
     **dict.fromkeys(JOB_FAULTS, 0.08),
     **dict.fromkeys(USER_FAULTS, 0.02),
+    **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
     "closed unheard": 0.3,
@@ -74,7 +78,9 @@ class Faults:
 
     def of_request(self, write: bool) -> str | None:
         """Return what happens to a request to ZooKeeper."""
-        return self.one_of(REQUEST_FAULTS) if write or self._random.random() < 0.3 else None
+        if write:
+            return self.one_of(WRITE_FAULTS)
+        return self.one_of(REQUEST_FAULTS) if self._random.random() < 0.3 else None
 
     def of_connect(self) -> bool:
         """Tell whether an attempt to connect fails."""

@@ -216,6 +216,11 @@ class SimKazooClient:
             wire.send(self.faults.long_secs(), self._arrive, wire, result, request, watch, None)
             self.process.world.after(secs, self.process.deliver, self.broken, wire)
             return
+        if fault == "driver: killed in a write":  # it arrives all the same, perhaps after another driver's claim
+            there_secs = self.faults.long_secs() if self.faults.chance(0.5) else secs
+            wire.send(there_secs, self._arrive, wire, result, request, watch, None)
+            self.process.world.after(secs, self.process.kill)
+            return
         wire.send(secs, self._arrive, wire, result, request, watch, fault)
 
     def _arrive(self, wire: Wire, result: SimAsyncResult, request: Request, watch: Any, fault: str | None) -> None:

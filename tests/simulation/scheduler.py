@@ -16,6 +16,9 @@ from greenlet import GreenletExit, getcurrent, greenlet
 WAKING_SECS = 0.0004
 """A woken thread runs within this time: so threads that are woken together run in any order."""
 
+PREEMPTED = 0.1
+"""How often another thread comes first where a lock is taken."""
+
 
 class Deadlock(Exception):
     """Nothing is left to happen."""
@@ -76,13 +79,19 @@ class Task(greenlet):
     """A thread of a process."""
 
     def __init__(self, world: Scheduler, process: Process, run: Callable[[], Any], name: str) -> None:
-        super().__init__(lambda *_: run(), world.hub)
+        super().__init__(lambda *_: self._run(run), world.hub)
         self.world = world
         self.process = process
         self.name = name
         self.thread: object = None
         self.ticket = 0
         self.ended = SimEvent(world)
+
+    def _run(self, run: Callable[[], Any]) -> None:
+        try:
+            run()
+        except Exception as error:
+            self.world.died(self, error)
 
     def wake(self, ticket: int, value: Any) -> None:
         """Go on, if it still waits for this."""
@@ -112,6 +121,10 @@ class Scheduler:
         """Let something happen later, whatever process lives then."""
         self._number += 1
         heapq.heappush(self._events, (self.now + secs, self._number, call, args))
+
+    def died(self, task: Task, error: Exception) -> None:
+        """Take note that a thread has ended with an error that nobody handles."""
+        raise error
 
     def spawn(self, process: Process, run: Callable[[], Any], name: str) -> Task:
         """Start a thread."""
@@ -229,6 +242,9 @@ class SimLock:
 
     def acquire(self) -> bool:
         me = getcurrent()
+        # Between threads of the operating system another one may come first here.
+        if self._owner is not me and me is not self._world.hub and self._world.random.random() < PREEMPTED:
+            self._world.sleep(self._world.jitter())
         while self._owner is not None and self._owner is not me:
             task = self._world.task
             self._waiting.append((task, task.ticket))

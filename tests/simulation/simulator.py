@@ -7,13 +7,22 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from stormline.runtime.errors import AlreadyRunning, EngineStopped, Fenced, SessionLost, ZooKeeperUnreachable
+from stormline.runtime.errors import (
+    AlreadyRunning,
+    EngineStopped,
+    Fenced,
+    SessionLost,
+    TooManyAttempts,
+    TopologyFailed,
+    ZooKeeperUnreachable,
+)
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.starting import start_topology
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
-from stormline.topology.config import MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from stormline.topology.config import MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from stormline.topology.errors import StormlineError
 from tests.simulation.components import SPOUTS, Shape, plan_of
 from tests.simulation.databases import Databases
 from tests.simulation.executors import SimEngine
@@ -31,6 +40,9 @@ FAULTS_SECS = (1.0, 1.5, 2.0, 5.0)
 
 CALM_SECS = 120.0
 LOOK_SECS = 0.4
+STOPPING_SECS = 30.0
+"""How long after the last fault a driver may still stop for it: it may have slept, and waits for its threads."""
+
 SESSION_MS = 2000
 CONNECTION_MS = 3000
 
@@ -43,6 +55,7 @@ class Outcome:
     """What became of one seed."""
 
     seed: int
+    faults_on: bool
     violation: str | None
     history: tuple[str, ...]
     checksum: int
@@ -50,6 +63,7 @@ class Outcome:
     txids: int
     replays: int
     takeovers: int
+    turned_away: int
     steps: int
     simulated_secs: float
 
@@ -72,6 +86,8 @@ class Driver:
             self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
         except EXPECTED_ENDS as error:
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
+        except StormlineError as error:
+            world.oracle.broken(f"a driver could not start: {type(error).__name__}: {error}")
         else:
             self.handle._runner.ended.wait()
             self._check_end(self.handle.error)
@@ -97,7 +113,9 @@ class Driver:
     def _check_end(self, error: BaseException | None) -> None:
         world = self._simulator.world
         world.note(f"driver {self.number} ends: {type(error).__name__}")
-        expected = EXPECTED_ENDS + ((EngineStopped,) if world.faults.on else ())
+        # What a fault has begun may end a driver when there are no more.
+        late = world.now < self._simulator.calm_from + STOPPING_SECS
+        expected = EXPECTED_ENDS + ((EngineStopped, TopologyFailed, TooManyAttempts) if late else ())
         if error is not None and not isinstance(error, expected):
             world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
         epoch = self.handle._runner._store.epoch if self.handle is not None else 0
@@ -117,9 +135,15 @@ class Simulator:
         self.slots = random.choice((1, 2, 2, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
         plan = plan_of(self.shape)
-        seed_config = {MAX_SPOUT_PENDING: self.pending_max, MESSAGE_TIMEOUT_SECS: random.choice((0.7, 3.0))}
+        seed_config: dict[str, Any] = {
+            MAX_SPOUT_PENDING: self.pending_max,
+            MESSAGE_TIMEOUT_SECS: random.choice((0.7, 3.0)),
+        }
+        if random.random() < 0.1 and "opaque" not in self.shape.spout:  # opaque ones wait until they read the same
+            seed_config[MAX_BATCH_ATTEMPTS] = 6
         self.plan = dataclasses.replace(plan, config={**plan.config, **seed_config})
         self.drivers: list[Driver] = []
+        self.calm_from = float("inf")
         self._started = 0
         world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed)
         world.zookeeper = ZooKeeper(world, world.oracle.applied)
@@ -155,6 +179,7 @@ class Simulator:
     def _calm(self) -> None:
         self.world.note("the faults stop")
         self.world.faults.on = False
+        self.calm_from = self.world.now
         self.world.source.hidden.clear()
         self.world.zookeeper.reachable = True
         for driver in self.drivers:
@@ -215,6 +240,7 @@ def simulate(seed: int, faults_on: bool = True) -> Outcome:
             oracle = world.oracle
             outcome = Outcome(
                 seed,
+                faults_on,
                 None if oracle.violation is None else str(oracle.violation),
                 tuple(world.history),
                 world.checksum,
@@ -222,6 +248,7 @@ def simulate(seed: int, faults_on: bool = True) -> Outcome:
                 oracle.committed,
                 oracle.replays,
                 oracle.takeovers,
+                world.databases.turned_away,
                 world.steps,
                 world.now,
             )

@@ -91,10 +91,12 @@ class PartitionedCoordinator:
     def close(self) -> None: ...
 
 
-def fail_on_order(kind: str) -> None:
-    """Raise FailedException if it is time."""
+def fail_on_order(kind: str, bug: str | None = None) -> None:
+    """Raise FailedException if it is time; or an error that stops the topology."""
     if world().faults.strikes(kind):
         raise FailedException(kind)
+    if bug is not None and world().faults.strikes(bug):
+        raise ZeroDivisionError(bug)
 
 
 class Emitter:
@@ -151,8 +153,8 @@ class OpaqueEmitter(Emitter):
         take = TAKE_MAX
         if faults.strikes("spout: read otherwise"):
             take = faults.below(TAKE_MAX + 1)
-        # Also when the faults have stopped: a batch that is frozen waits until it is read as it was.
-        edition = int(faults.chance(0.2))
+        # A batch that is frozen waits until it is read as it was: soon, when the faults have stopped.
+        edition = int(faults.chance(0.2)) if faults.on else attempt.attempt_id >> partition & 1
         end = max(first, min(source.end(partition), first + take))
         for offset in range(first, end):
             collector.emit([attempt, partition, offset, edition])

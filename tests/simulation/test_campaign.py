@@ -16,4 +16,5 @@ def test_no_law_is_broken_in_twenty_thousand_histories_full_of_faults() -> None:
     assert summary.seeds == SEEDS
     assert summary.faults.total() >= FAULTS_MIN
     assert summary.takeovers > SEEDS / 4, "drivers take over from others"
+    assert summary.turned_away > 0, "zombies act late"
     assert summary.replays > SEEDS, "batches are replayed"

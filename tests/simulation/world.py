@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tests.simulation.faults import Faults
-from tests.simulation.scheduler import Process, Scheduler
+from tests.simulation.scheduler import Process, Scheduler, Task
 
 if TYPE_CHECKING:
     from tests.simulation.databases import Databases
@@ -46,6 +46,10 @@ class World(Scheduler):
         line = f"{self.now:10.4f}  {what}"
         self.checksum = zlib.crc32(line.encode(), self.checksum)
         self.history.append(line)
+
+    def died(self, task: Task, error: Exception) -> None:
+        """No thread of Stormline's may end like that."""
+        self.oracle.broken(f"thread {task.name} of {task.process.name} died of {error!r}")
 
     def started(self, pid: int) -> str:
         """Return what identifies a driver's process among all that ever had this number; empty: it is dead."""

@@ -341,7 +341,7 @@ def test_a_block_of_record_batches_that_is_lost_doubled_or_cut_means_a_replay(st
 def test_a_block_of_another_epoch_or_version_and_bytes_that_are_none_are_refused() -> None:
     block = blocks.encode(1, blocks.Origin(2, 3), (0, 0, b"once"), [], None)
     assert blocks.decode(block, blocks.Origin(2, 3)).segments == []
-    with pytest.raises(CorruptData, match=r"a block of version 1, epoch 2, wave 3; expected version 1, epoch 3"):
+    with pytest.raises(CorruptData, match=r"a block of version 2, epoch 2, wave 3; expected version 2, epoch 3"):
         blocks.decode(block, blocks.Origin(3, 3))
     with pytest.raises(CorruptData, match=r"3 bytes that are no block"):
         blocks.decode(block[:3], blocks.Origin(2, 3))

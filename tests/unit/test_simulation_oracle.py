@@ -1,4 +1,4 @@
-"""The oracle of the simulation can fail: each law is broken here on purpose, and it must say so."""
+"""The oracle can fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
 
 from __future__ import annotations
 

@@ -1,0 +1,140 @@
+"""The simulated ZooKeeper and kazoo are as the real ones, as far as the state store can tell: it keeps its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from kazoo.exceptions import BadVersionError, NoNodeError, RolledBackError, RuntimeInconsistency
+
+from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from tests.simulation.kazoo_client import SimKazooClient
+from tests.simulation.scheduler import Process
+from tests.simulation.stand_ins import stand_ins
+from tests.simulation.world import World
+from tests.simulation.zookeeper import Op, ZooKeeper
+from tests.state_store_contract import RotatingStateContract, StateStoreContract
+
+
+def call(process: Process, function: Callable[[], Any]) -> Any:
+    """Call something in a thread of a simulated process, and let the world go on until it has returned."""
+    answers: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(function())
+        except BaseException as error:
+            errors.append(error)
+
+    world = process.world
+    world.spawn(process, run, "test")
+    assert world.run(lambda: bool(answers or errors), world.now + 60), "it does not return"
+    if errors:
+        raise errors[0]
+    return answers[0]
+
+
+class StoreInProcess:
+    """A store of a simulated driver, used from outside."""
+
+    def __init__(self, process: Process, store: ZooKeeperStateStore) -> None:
+        self.process = process
+        self.store = store
+        self.epoch = store.epoch
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.store, name)
+        return lambda *args: call(self.process, partial(method, *args))
+
+
+class SimulatedBackend:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.stores: list[StoreInProcess] = []
+
+    def open(self, topology_id: str = "topo", **options: Any) -> Any:
+        process = Process(self.world, f"driver {len(self.world.processes)}")
+        self.world.processes.append(process)
+        arguments = {"session_timeout_ms": 5000, "connection_timeout_ms": 5000, **options}
+        open_it = partial(ZooKeeperStateStore.open, "zookeeper", "/storm", topology_id, **arguments)
+        self.stores.append(StoreInProcess(process, call(process, open_it)))
+        return self.stores[-1]
+
+    def make_zombie(self, topology_id: str) -> None:
+        self.world.zookeeper._restore(f"/storm/{topology_id}/live", None)
+
+    def expire(self, topology_id: str) -> None:
+        number = self.world.clients[self.stores[-1].process]._session
+        assert number is not None
+        self.world.zookeeper.expire(number)
+        self.world.run(lambda: False, self.world.now + 1)
+
+
+@pytest.fixture
+def backend() -> Iterator[SimulatedBackend]:
+    with World(1, faults_on=False) as world:
+        world.machine = "one machine"
+        world.zookeeper = ZooKeeper(world, lambda session, changes: None)
+
+        def client(hosts: str, timeout: float, **options: Any) -> SimKazooClient:
+            process = world.task.process
+            world.clients[process] = SimKazooClient(process, world.zookeeper, world.faults, timeout)
+            return world.clients[process]
+
+        with stand_ins(world, client):
+            yield SimulatedBackend(world)
+
+
+class TestZooKeeperStateStore(StateStoreContract):
+    pass
+
+
+class TestRotatingState(RotatingStateContract):
+    pass
+
+
+def test_a_killed_driver_of_the_same_machine_is_replaced_at_once(backend: SimulatedBackend) -> None:
+    backend.open().process.kill()
+    begun = backend.world.now
+    assert backend.open().epoch == 2
+    assert backend.world.now - begun < 1
+
+
+def test_a_killed_driver_elsewhere_is_replaced_when_its_session_has_ended(backend: SimulatedBackend) -> None:
+    backend.world.machine = ""
+    backend.open().process.kill()
+    begun = backend.world.now
+    assert backend.open().epoch == 2
+    assert 4 < backend.world.now - begun < 9
+
+
+def test_a_driver_that_was_paused_past_its_session_hears_that_it_is_lost(backend: SimulatedBackend) -> None:
+    lost: list[Exception] = []
+    backend.world.machine = ""
+    paused = backend.open(on_lost=lost.append)
+    paused.process.pause()
+    assert backend.open().epoch == 2
+    assert lost == []
+    paused.process.resume()
+    backend.world.run(lambda: bool(lost), backend.world.now + 5)
+    assert len(lost) == 1
+
+
+def test_a_transaction_that_is_refused_changes_nothing_and_names_the_op(backend: SimulatedBackend) -> None:
+    zookeeper = backend.world.zookeeper
+    zookeeper.create(1, "/a", b"1")
+    results = zookeeper.multi(
+        1, [Op("create", "/a/b", b""), Op("set", "/a", b"2", 0), Op("set", "/a", b"3", 0), Op("delete", "/a/b")]
+    )
+    assert [type(result) for result in results] == [
+        RolledBackError,
+        RolledBackError,
+        BadVersionError,
+        RuntimeInconsistency,
+    ]
+    assert (zookeeper.get(1, "/a", False)[0], zookeeper.get(1, "/a", False)[1].version) == (b"1", 0)
+    with pytest.raises(NoNodeError):
+        zookeeper.children("/a/b")
