@@ -14,7 +14,7 @@ CAVEATS: tuple[str, ...] = (
     "P3: a set is one znode of 100 bytes; a commit is one multi of several operations. The embedded ZooKeeper writes "
     "to disk for both.",
     "P4 to P6: each measurement of a peer is a fresh process whose start-up is not counted; Stormline's idle JVM waits "
-    "beside it. How each peer is set up is written in benchmarks/peers.",
+    "beside it. How each peer is set up, and what is not equal, is in benchmarks/peers/README.md.",
     "P7: the empty job has as many tasks as Stormline's own job for such a batch.",
     "P8: both sides make their record batches anew, by the same function, and count with the same function.",
     "P9: the JVM's memory rises and falls with its garbage collector; read its slope beside its size.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from stormline.runtime.errors import InvalidPath, StateTooLarge
@@ -94,6 +95,7 @@ def check_part(part: str, what: str) -> str:
     return part
 
 
+@lru_cache(maxsize=4096)
 def check_path(path: str) -> str:
     """Return `path` if a value can be stored there.
 

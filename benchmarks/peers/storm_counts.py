@@ -35,7 +35,7 @@ from pathlib import Path
 
 from benchmarks.peers.protocol import GLOBAL_COUNT, SMALL_BATCHES, WORDS, Job, jobs
 
-HOME = Path(__file__).resolve().parents[2] / ".bench" / "storm"
+HOME = Path(__file__).resolve().parents[2] / ".venv-bench-peers" / "storm"
 WARM_UP_SECS = 3.0
 DEFAULTS = {GLOBAL_COUNT: (40, 100_000), WORDS: (40, 100_000), SMALL_BATCHES: (600, 9)}
 

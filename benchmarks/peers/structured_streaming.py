@@ -50,7 +50,7 @@ from benchmarks.peers.protocol import (
     word_counts,
 )
 
-DEFAULTS = {GLOBAL_COUNT: (12, 100_000), WORDS: (12, 100_000), SMALL_BATCHES: (20, 9)}
+DEFAULTS = {GLOBAL_COUNT: (8, 100_000), WORDS: (8, 100_000), SMALL_BATCHES: (10, 9)}
 WARM_UP_SECS, WARM_UP_BATCHES = 3.0, 3
 START_SECS_MAX = 120.0
 

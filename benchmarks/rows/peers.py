@@ -6,6 +6,7 @@ A peer that fails costs its own figures only.
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -65,15 +66,18 @@ def run(bench: Bench) -> None:
         counting.run(PENDING)
         wording.run(PENDING)
         small.run(4 * PENDING_SMALL)
+        took: dict[str, list[float]] = {}
         for number in range(bench.repeats):
-            _round(bench, number, streams, peers)
+            _round(bench, number, streams, peers, took)
+    for peer, secs in took.items():
+        _note_time(bench, peer, secs)
 
 
 def _wanted(bench: Bench) -> dict[str, tuple[str, str]]:
     return {key: what for key, what in FIGURES.items() if bench.recorder.wants(key)}
 
 
-def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any) -> None:
+def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any, took: dict[str, list[float]]) -> None:
     wanted = _wanted(bench)
     works = list(dict.fromkeys(work for _, work in wanted.values()))
     taken: dict[str, Any] = {}
@@ -82,12 +86,17 @@ def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any)
         return {work: _our_rate(bench, work, streams[work]) for work in works}
 
     def theirs() -> None:
-        for key, (peer, work) in wanted.items():
-            bench.say(f"round {number + 1} of {bench.repeats}: {peer}, {work}")
+        for peer in dict.fromkeys(peer for peer, _ in wanted.values()):
+            keys = {work: key for key, (its_peer, work) in wanted.items() if its_peer == peer}
+            bench.say(f"round {number + 1} of {bench.repeats}: {peer}, {', '.join(keys)}")
+            begun = time.monotonic()
             try:
-                taken[key] = peers.measure(peer, work)
+                for measurement in peers.measure_all(peer, list(keys)):
+                    taken[keys[measurement.work]] = measurement
             except Exception as error:
-                _give_up(bench, peer, work, error)
+                for work in keys.keys() - {taken[key].work for key in keys.values() if key in taken}:
+                    _give_up(bench, peer, work, error)
+            took.setdefault(peer, []).append(time.monotonic() - begun)
 
     rates, _ = alternately(number, ours, theirs)
     assert rates is not None
@@ -100,6 +109,13 @@ def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any)
             bench.recorder.versions[peer] = measurement.version
             if measurement.notes:
                 bench.recorder.note(key, f"{peer}: {measurement.notes}")
+
+
+def _note_time(bench: Bench, peer: str, secs: list[float]) -> None:
+    """Say with a peer's first figure how long all its starts took."""
+    figures = bench.recorder.figures
+    for key in [key for key, (its_peer, _) in FIGURES.items() if its_peer == peer and figures[key].pairs][:1]:
+        bench.recorder.note(key, f"{peer}: {len(secs)} starts took {sum(secs):.0f} s, start-up and warm-up included")
 
 
 def _our_rate(bench: Bench, work: str, stream: Stream) -> float:
