@@ -108,7 +108,7 @@ COORDINATION = (
         "Later opaque batches stay as defined when an earlier one comes out otherwise.",
         RUNNER,
         "if later > after and known[later].fixed}",
-        "if later < after and known[later].fixed}",
+        "if later > after and not known[later].fixed}",
     ),
     Mutant(
         "failed-commit-not-revoked",

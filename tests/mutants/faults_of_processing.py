@@ -94,7 +94,7 @@ PROCESSING = (
         "A partition that is away for one batch begins anew when it comes back.",
         EMISSION,
         "partitions[partition] = PartitionBatch(position, 0, gave=False)",
-        "self._committed = 0",
+        "continue",
     ),
     Mutant(
         "rows-left-behind",

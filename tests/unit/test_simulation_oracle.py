@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.simulator import simulate
 from tests.simulation.source import Source
 from tests.simulation.world import World
-from tests.simulation.zookeeper import Change
+from tests.simulation.zookeeper import Change, ZooKeeper
+
+LIVING = SimpleNamespace(name="driver 1", alive=True)
 
 ROWS: tuple[Row, ...] = ((0, 0, 0), (0, 1, 0))
 
@@ -169,6 +172,26 @@ def a_write_that_leaves_the_epoch_unchecked(oracle: Oracle) -> None:
     oracle.applied(7, [put(f"state/batches/{1:012}", batch())])
 
 
+def a_claim_from_a_driver_that_lives(oracle: Oracle) -> None:
+    oracle._world.zookeeper = ZooKeeper(oracle._world, oracle.applied)
+    session = oracle._world.zookeeper.connect(None, 2.0, SimpleNamespace(client=SimpleNamespace(process=LIVING)))
+    assert session is not None
+    claim(oracle, 2, session)
+    oracle.applied(8, [owner(3), Change(f"{NODE}/live", b"", None), put("live", {})])
+
+
+def user_code_for_an_attempt_that_was_replaced(oracle: Oracle) -> None:
+    oracle.wave(1, Wave(1, (WaveAttempt(TransactionAttempt(1, 2), None),)))
+    oracle.audit(TransactionAttempt(1, 1), {})
+
+
+def rows_of_two_executions(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle, ("keyed", "total"))
+    oracle._world.databases.apply(request("ledger", rows=((0, 0, 1), (0, 1, 0))))
+    committed(oracle)
+
+
 def a_claim_of_an_old_epoch(oracle: Oracle) -> None:
     claim(oracle, 1, session=8)
 
@@ -216,6 +239,9 @@ def rows_that_are_doubled(oracle: Oracle) -> None:
         (a_write_of_a_zombie, "law 6: epoch 1 wrote, 2 owns"),
         (a_write_of_the_owner_in_another_session, "law 6: epoch 1 wrote, 1 owns"),
         (a_write_that_leaves_the_epoch_unchecked, "law 6: a write that does not check the epoch"),
+        (a_claim_from_a_driver_that_lives, "law 6: the topology is taken from epoch 2, whose driver 1 lives"),
+        (user_code_for_an_attempt_that_was_replaced, "law 3: the commit of 1:1 goes on, the current attempt is 2"),
+        (rows_of_two_executions, "law 7: 1 is committed with rows of several executions"),
         (a_claim_of_an_old_epoch, "law 6: epoch 1 follows 1"),
         (a_commit_that_is_asked_for_twice, "law 7: ledger 0 is asked twice"),
         (more_and_more_batches, "bounded: 6 batches"),
