@@ -37,7 +37,7 @@ from benchmarks.peers.protocol import GLOBAL_COUNT, SMALL_BATCHES, WORDS, Job, j
 
 HOME = Path(__file__).resolve().parents[2] / ".venv-bench-peers" / "storm"
 WARM_UP_SECS = 3.0
-DEFAULTS = {GLOBAL_COUNT: (40, 100_000), WORDS: (40, 100_000), SMALL_BATCHES: (600, 9)}
+DEFAULTS = {GLOBAL_COUNT: (24, 100_000), WORDS: (24, 100_000), SMALL_BATCHES: (400, 9)}
 
 
 def spec(job: Job) -> str:
