@@ -39,6 +39,7 @@ COORDINATION = (
         COORDINATOR,
         "if txid >= first:",
         "if txid == first:",
+        killer=Killer.MODEL,
     ),
     Mutant(
         "commit-out-of-order",

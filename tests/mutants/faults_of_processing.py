@@ -53,8 +53,8 @@ PROCESSING = (
         "3 attempts",
         "The attempts of a wave share one bolt object, with what it gathered.",
         "runtime/task_environment.py",
-        "return copy.copy(declared)",
-        "return declared",
+        "return copy.copy(declared)\n        return copy.deepcopy(declared)",
+        "return declared\n        return declared",
     ),
     Mutant(
         "python-hash-routing",
