@@ -49,14 +49,6 @@ COMMITS = (
         "if self._closed:",
     ),
     Mutant(
-        "commits-after-sleep",
-        "6 fencing",
-        "A driver that slept begins a commit without asking whether it still owns the topology.",
-        COMMITTER,
-        "if now - self._proved > PROOF_SECS:",
-        "if now - self._proved > PROOF_SECS and not self._proved:",
-    ),
-    Mutant(
         "abandoned-commit-goes-on",
         "3 attempts",
         "An attempt whose commit is overdue, and has failed, goes on to call user code.",

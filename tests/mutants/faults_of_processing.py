@@ -31,6 +31,7 @@ PROCESSING = (
         STAGE_RUNNER,
         "self._report.read_from.setdefault(source, block.execution) != block.execution",
         "self._report.read_from.setdefault(source, block.execution) is None",
+        seeds_max=1500,
     ),
     Mutant(
         "executions-not-compared",
@@ -95,6 +96,7 @@ PROCESSING = (
         EMISSION,
         "partitions[partition] = PartitionBatch(position, 0, gave=False)",
         "continue",
+        seeds_max=1500,
     ),
     Mutant(
         "rows-left-behind",
