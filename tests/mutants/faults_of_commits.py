@@ -25,12 +25,12 @@ COMMITS = (
         "            if error is None:\n",
     ),
     Mutant(
-        "overdue-commit-recorded",
+        "failed-while-it-is-recorded",
         "3 attempts",
-        "A commit that ends after its deadline, when it has failed, is recorded all the same.",
+        "An attempt whose commit is just being recorded fails by its deadline all the same.",
         COMMITTER,
-        "            if commit.timed_out:\n",
-        "            if commit.timed_out and self._closed:\n",
+        "or commit.timed_out or commit.recording:",
+        "or commit.timed_out:",
     ),
     Mutant(
         "revokes-only-one",
@@ -47,14 +47,6 @@ COMMITS = (
         COMMITTER,
         "if not self._store.connected():",
         "if self._closed:",
-    ),
-    Mutant(
-        "commits-after-sleep",
-        "6 fencing",
-        "A driver that slept begins a commit without asking whether it still owns the topology.",
-        COMMITTER,
-        "if now - self._proved > PROOF_SECS:",
-        "if now - self._proved > PROOF_SECS and not self._proved:",
     ),
     Mutant(
         "abandoned-commit-goes-on",

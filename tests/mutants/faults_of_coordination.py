@@ -31,6 +31,7 @@ COORDINATION = (
         COORDINATOR,
         "return active is not None and active.attempt == attempt",
         "return active is not None",
+        seeds_max=1500,
     ),
     Mutant(
         "later-ones-not-failed",
@@ -39,6 +40,7 @@ COORDINATION = (
         COORDINATOR,
         "if txid >= first:",
         "if txid == first:",
+        killer=Killer.MODEL,
     ),
     Mutant(
         "commit-out-of-order",
@@ -101,14 +103,6 @@ COORDINATION = (
         RUNNER,
         "before = self._batches.known.get(txid - 1)",
         "before = self._batches.known.get(self._batches.committed)",
-    ),
-    Mutant(
-        "stale-definitions-kept",
-        "2 sameness",
-        "Later opaque batches stay as defined when an earlier one comes out otherwise.",
-        RUNNER,
-        "if later > after and known[later].fixed}",
-        "if later > after and not known[later].fixed}",
     ),
     Mutant(
         "failed-commit-not-revoked",

@@ -31,6 +31,7 @@ PROCESSING = (
         STAGE_RUNNER,
         "self._report.read_from.setdefault(source, block.execution) != block.execution",
         "self._report.read_from.setdefault(source, block.execution) is None",
+        seeds_max=1500,
     ),
     Mutant(
         "executions-not-compared",
@@ -53,8 +54,8 @@ PROCESSING = (
         "3 attempts",
         "The attempts of a wave share one bolt object, with what it gathered.",
         "runtime/task_environment.py",
-        "return copy.copy(declared)",
-        "return declared",
+        "return copy.copy(declared)\n        return copy.deepcopy(declared)",
+        "return declared\n        return declared",
     ),
     Mutant(
         "python-hash-routing",
@@ -95,6 +96,7 @@ PROCESSING = (
         EMISSION,
         "partitions[partition] = PartitionBatch(position, 0, gave=False)",
         "continue",
+        seeds_max=1500,
     ),
     Mutant(
         "rows-left-behind",

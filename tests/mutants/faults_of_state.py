@@ -32,6 +32,7 @@ STATE = (
         STORE,
         "owner.seal(), version=self._owner_version)",
         "owner.seal(), version=-1)",
+        seeds_max=1500,
     ),
     Mutant(
         "kazoo-retries-writes",
@@ -50,20 +51,13 @@ STATE = (
         "        except CONNECTION_ERRORS:\n            return True\n",
     ),
     Mutant(
-        "refusal-means-written",
-        "6 fencing",
-        "A write that was refused, since the owner is another one, is taken as applied.",
-        STORE,
-        "        if position == 0:\n            return self._applied_unanswered(owner, deadline)\n",
-        "        if position == 0:\n            return True\n",
-    ),
-    Mutant(
         "writes-side-by-side",
         "6 fencing",
         "Two threads of a driver write at once, with the same version of the owner.",
         STORE,
         "        with self._lock:\n            self._ownership.raise_if_lost()\n            changes",
         "        with threading.RLock():\n            self._ownership.raise_if_lost()\n            changes",
+        seeds_max=1500,
     ),
     Mutant(
         "epoch-not-raised",
@@ -96,6 +90,7 @@ STATE = (
         "tests/simulation/databases.py",
         "    if cell.txid < token.txid:\n        cell.value, cell.txid =",
         "    if cell.txid != token.txid:\n        cell.value, cell.txid =",
+        seeds_max=3000,
     ),
     Mutant(
         "memory-store-unfenced",

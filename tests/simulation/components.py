@@ -83,13 +83,15 @@ class Storing(BaseTransactionalBolt, ICommitter):
     first = 1
 
     def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "table", "rows"))
+        declarer.declare(Fields("tx", "table", "rows", "made_up"))
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         self.context, self.collector, self.attempt = context, collector, batch_id
         self.rows: list[tuple[int, Row]] = []
+        self.made_up = 0
 
     def execute(self, tup: Tuple) -> None:
+        self.made_up += tup[5] if self.first == 2 else 0
         key = tup[1].number if self.first == 2 else 0
         self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
 
@@ -100,7 +102,7 @@ class Storing(BaseTransactionalBolt, ICommitter):
         for key, rows in sorted(self.shares().items()):
             send(self.table, key, token, rows)
             fail_on_order("committer: failed", "committer: bug")
-        self.collector.emit([self.attempt, self.table, len(self.rows)])
+        self.collector.emit([self.attempt, self.table, len(self.rows), self.made_up])
 
     def shares(self) -> dict[str, list[Row]]:
         """Return the rows by the key that they are stored at."""
@@ -147,12 +149,15 @@ class Audit(BaseTransactionalBolt):
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         self.attempt = batch_id
         self.stored: dict[str, list[int]] = {}
+        self.made_up: dict[str, int] = {}
 
     def execute(self, tup: Tuple) -> None:
         self.stored.setdefault(tup[1], []).append(tup[2])
+        self.made_up[tup[1]] = self.made_up.get(tup[1], 0) + tup[3]
 
     def finish_batch(self) -> None:
         world().oracle.audit(self.attempt, self.stored)
+        world().oracle.one_execution(self.attempt, self.made_up)
 
 
 SPOUTS = {

@@ -121,8 +121,10 @@ class SimEngine:
                 begin, end = sorted((faults.below(len(gave) + 1), faults.below(len(gave) + 1)))
                 gave = [*gave[:begin], *again[begin:end], *gave[end:]]
             elif fault == "task: recomputed":  # who reads it early finds the one, who reads it late the other
-                late = {to for to, _ in gave + again if faults.chance(0.5)}
-                gave = [b for b in gave if b[0] not in late] + [b for b in again if b[0] in late]
+                places = sorted({(stage_of(block), to) for to, block in gave + again})
+                late = {place for place in places if faults.chance(0.5)}
+                gave = [(to, block) for to, block in gave if (stage_of(block), to) not in late]
+                gave += [(to, block) for to, block in again if (stage_of(block), to) in late]
         self._pass_time(0.002 * self._world.random.random())
         return gave
 

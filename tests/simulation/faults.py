@@ -20,7 +20,7 @@ TASK_FAULTS = (
 JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
 BUGS = ("bolt: bug", "committer: bug")
-DRIVER_FAULTS = ("driver: killed", "driver: paused", "driver: second", "driver: stopped", "zookeeper: outage")
+DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
@@ -35,7 +35,8 @@ WEIGHTS = {
     **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
-    "closed unheard": 0.3,
+    "task: recomputed": 0.2,
+    "closed unheard": 0.5,
 }
 """How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
 

@@ -219,6 +219,11 @@ class Oracle:
         if counts != {"keyed": 2, "total": 1, "ledger": 1} or len(rows) != 1:
             self.broken(f"law 5: the commit phase of {attempt} delivered {dict(stored)}")
 
+    def one_execution(self, attempt: TransactionAttempt, made_up: Mapping[str, int]) -> None:
+        """See that all that a bolt made up, differently each time it ran, reached the committers from one run of it."""
+        if made_up["keyed"] != made_up["ledger"]:
+            self.broken(f"law 7: the commit phase of {attempt} holds tuples of several executions: {dict(made_up)}")
+
     # ------------------------------------------------------------------------------------ the end
 
     def drained(self) -> bool:

@@ -132,7 +132,7 @@ class Simulator:
         self.shape = Shape(
             random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2
         )
-        self.slots = random.choice((1, 2, 2, 3))
+        self.slots = random.choice((1, 2, 3, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
         plan = plan_of(self.shape)
         seed_config: dict[str, Any] = {
