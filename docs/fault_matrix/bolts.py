@@ -38,7 +38,7 @@ ROWS = (
         fault="a batch fails in every attempt",
         must="replays slow down, and end where the user sets a limit, with the cause",
         simulated=(f"{CONTRACT}test_a_batch_that_fails_too_often_stops_with_the_cause",),
-        real=("failing-tuple", f"{ON_SPARK}test_a_batch_that_fails_too_often_stops_with_the_cause"),
+        real=(f"{ON_SPARK}test_a_batch_that_fails_too_often_stops_with_the_cause",),
     ),
     Row(
         key="bolt-raises",

@@ -113,7 +113,7 @@ ROWS = (
         key="operator-claim-stays",
         fault="makes the claim a node that stays, or copies one that does",
         must="halts and says when to delete it",
-        simulated=(f"{UNIT}test_bad_bytes.py::test_a_holder_out_of_range_is_none",),
+        simulated=Open("the claim of the double is no node"),
         real=(f"{ZK_STORE}TestForeignData::test_a_claim_that_would_stay_for_ever_halts",),
     ),
     Row(

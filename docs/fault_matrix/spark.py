@@ -180,7 +180,7 @@ ROWS = (
         fault="wave after wave comes to nothing",
         must="smaller waves, pauses, and in the end a stop",
         simulated=("job: failed", f"{RUNNER}test_an_engine_that_cannot_go_on_stops_the_topology"),
-        real=("spark-worker-kill: with its executors",),
+        real=Open("the chaos runs leave Spark alive often enough; no run was seen to stop so"),
     ),
     Row(
         key="spark-module-missing",

@@ -112,6 +112,7 @@ def test_a_commit_that_is_the_victim_of_a_deadlock_is_replayed_and_counts_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Another program holds a row that the commit wants, and wants the fence that the commit holds."""
+    caplog.set_level("INFO", "stormline")
     with psycopg.connect(dsn) as other, psycopg.connect(dsn) as setup:
         setup.execute("INSERT INTO skips VALUES ('held', 0, 0, 0, 0)")
         setup.commit()

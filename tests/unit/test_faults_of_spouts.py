@@ -161,7 +161,8 @@ class FailsAfter(Store):
             raise FailedException("after the effect")
 
 
-def test_fewer_rows_than_a_commit_began_with_are_never_committed(caplog: Any) -> None:
+def test_fewer_rows_than_a_commit_began_with_are_never_committed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "stormline")
     builder = TransactionalTopologyBuilder("t", "spout", FewerOnce(Ranges("t", batches=4, hesitant=False)))
     builder.set_bolt("store", FailsAfter("t")).global_grouping("spout")
     with InProcessCluster() as cluster:
