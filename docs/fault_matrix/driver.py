@@ -7,6 +7,7 @@ from docs.fault_matrix.tests import (
     CLI,
     CONTRACT,
     HOSTILE_RUNNER,
+    JVM,
     KILLED,
     ON_SPARK,
     RUNNER,
@@ -68,7 +69,7 @@ ROWS = (
         fault="its JVM dies; its Python process lives on",
         must="the topology stops and says so; the next driver goes on",
         simulated=ONE_PROCESS,
-        real=Open("the chaos runs kill the driver, or the driver with its JVM, never the JVM alone"),
+        real=(f"{JVM}test_a_driver_whose_jvm_is_killed_ends_in_time_with_an_error_and_the_next_run_goes_on",),
     ),
     Row(
         key="driver-sleeps",

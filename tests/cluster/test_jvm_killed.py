@@ -32,7 +32,7 @@ def test_a_driver_whose_jvm_is_killed_ends_in_time_with_an_error_and_the_next_ru
     assert driver.end(ENDS_SECS) == 1, lives.output
     stored = lives.txid_stored()
     assert 5 <= stored < TRANSACTIONS
-    assert "keyed-sums" in lives.output.splitlines()[-1]
+    assert "keyed-sums" in lives.output.splitlines()[-1], lives.output
     lives.close()
 
     assert lives.start("finish_batch").end(LIFE_SECS) == 0, lives.output
