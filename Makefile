@@ -1,7 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= examples,test,parquet,arrow
-# Handed to pytest by `make test`, for example ARGS="tests/unit -x", and to the benchmarks by `make bench`.
+# Handed to pytest by `make test`, for example ARGS="tests/unit -x", to the benchmarks by `make bench`, and by
+# `make simulate` and `make chaos`: ARGS="--record docs/faults_run.json" keeps how often which fault came.
 ARGS ?=
 # Of `make simulate`: how many seeds, and the first of them.
 SEEDS ?= 20000
@@ -83,7 +84,7 @@ clean: ## Remove caches and build output, but not .venv
 
 .PHONY: simulate
 simulate: env ## Simulate SEEDS=20000 histories full of faults; each that fails says how to repeat it (FIRST=0)
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 .PHONY: mutants
 mutants: env ## Break the protocol on purpose in a copy, fault by fault: model or simulation kills each (ARGS="--only NAME")

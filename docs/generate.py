@@ -1,4 +1,4 @@
-"""Writes docs/configuration.md and docs/commands.md from the code: `python -m docs.generate`. A test compares."""
+"""Writes the pages of docs/ that come from the code: `python -m docs.generate`. A test compares."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from docs import fault_page
 from stormline.cli.main import main
 from stormline.runtime.spark_settings import PREFERRED, REQUIRED
 from stormline.topology.config import KNOWN_KEYS
@@ -49,7 +50,7 @@ def _help(*command: str) -> str:
     return shown.output
 
 
-PAGES = {"configuration.md": configuration, "commands.md": commands}
+PAGES = {"configuration.md": configuration, "commands.md": commands, "faults.md": fault_page.page}
 
 
 def write() -> None:

@@ -202,7 +202,9 @@ class LocalCluster:
             self._zookeeper.stop()
             self._zookeeper = None
         if self._sc is not None and self._owns_spark:
-            self._sc.stop()
+            from stormline.runtime.spark_context import stop_spark
+
+            stop_spark(self._sc)
         self._sc = None
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 
 from stormline.runtime.errors import SparkUnavailable
@@ -64,6 +65,15 @@ def start_spark(
         if not verbose:
             sc.setLogLevel("OFF")
     return sc, True
+
+
+def stop_spark(sc: SparkContext) -> None:
+    """Stop Spark. Where its JVM has died forget it, so that this process can start another one."""
+    try:
+        sc.stop()
+    except (OSError, Py4JError):
+        sc.stop()  # what PySpark has left undone: its own part of it
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 @contextmanager

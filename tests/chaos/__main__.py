@@ -11,12 +11,14 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tests.chaos.report import Report
 from tests.chaos.run import Run
 from tests.chaos.schedule import KINDS
+from tests.recorded import record
 
 
 def _arguments() -> argparse.Namespace:
@@ -28,6 +30,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=24 * 60, help="no fault begins later; the check is made then")
     parser.add_argument("--only", default="", metavar="KIND,…", help=f"of {', '.join(kind.name for kind in KINDS)}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs there; they are kept on a violation too")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="put the number of faults by kind into a JSON file")
     return parser.parse_args()
 
 
@@ -61,6 +64,9 @@ def main() -> int:
     print("verdict: " + ("every tuple counts once" if good else f"{len(report.violations)} violations"), flush=True)
     for violation in report.violations:
         print(f"  {violation}")
+    if options.record is not None:
+        run = {"seed": seed, "tuples": report.tuples, "violations": len(report.violations)}
+        record(options.record, "chaos", run, Counter(one.title for one in report.happened if one.done))
     return 0 if good else 1
 
 

@@ -29,6 +29,11 @@ class Happened:
         """Whether there was anything to break."""
         return not self.what.startswith("nothing done")
 
+    @property
+    def title(self) -> str:
+        """Kind and variant."""
+        return f"{self.fault.kind}: {self.fault.variant}" if self.fault.variant else self.fault.kind
+
 
 class Report:
     """Writes while the run goes on."""

@@ -46,6 +46,11 @@ class DriverProcess:
         """None while it runs; -9 after a SIGKILL."""
         return self._process.poll()
 
+    @property
+    def pid(self) -> int:
+        """The driver's process id."""
+        return self._process.pid
+
     def kill(self) -> None:
         """Kill the driver alone, by SIGKILL."""
         self._look_for_children()

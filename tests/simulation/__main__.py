@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
+from tests.recorded import record
 from tests.simulation.campaign import Summary, failure_text, prepare_process, run_campaign
 from tests.simulation.simulator import simulate
 
@@ -36,6 +38,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=40, help="how much of a history to show (40)")
     parser.add_argument("--processes", type=int, default=2, help="processes side by side (2)")
     parser.add_argument("--faults-off", action="store_true", help="let nothing go wrong")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="put the number of faults by kind into a JSON file")
     options = parser.parse_args()
     if options.seed is not None:
         prepare_process()
@@ -57,6 +60,9 @@ def main() -> int:
     for outcome in summary.failed[:3]:
         print(failure_text(outcome, options.events), end="\n\n")
     print(summary.text())
+    if options.record is not None:
+        run = {"first seed": options.first, "seeds": summary.seeds, "violations": len(summary.failed)}
+        record(options.record, "simulation", run, summary.faults)
     return 1 if summary.failed else 0
 
 

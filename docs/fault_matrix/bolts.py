@@ -1,0 +1,108 @@
+"""What bolts can do."""
+
+from __future__ import annotations
+
+from docs.fault_matrix.row import ONE_PROCESS, Open, Row
+from docs.fault_matrix.tests import (
+    CAMPAIGN,
+    COMMITTER,
+    CONTRACT,
+    HOSTILE_RUNNER,
+    MESSAGES,
+    ON_SPARK,
+    PLACED_ON_SPARK,
+    SUBMIT,
+    UNIT,
+)
+
+ROWS = (
+    Row(
+        key="bolt-fails",
+        fault="a bolt raises FailedException, in whichever method",
+        must="this and later transactions are replayed",
+        simulated=("bolt: failed", f"{CONTRACT}test_failed_in_a_batch_bolt_replays"),
+        real=("failing-tuple", f"{ON_SPARK}test_failed_in_a_batch_bolt_replays"),
+    ),
+    Row(
+        key="bolt-fails-in-commit",
+        fault="a committer raises FailedException, before or after its effect",
+        must="replayed; counts once",
+        simulated=("committer: failed", f"{CONTRACT}test_failed_in_a_committer_replays_and_counts_once"),
+        real=(
+            f"{ON_SPARK}test_failed_in_a_committer_replays_and_counts_once",
+            f"{ON_SPARK}test_failed_on_the_executors_replays_and_counts_once",
+        ),
+    ),
+    Row(
+        key="bolt-fails-always",
+        fault="a batch fails in every attempt",
+        must="replays slow down, and end where the user sets a limit, with the cause",
+        simulated=(f"{CONTRACT}test_a_batch_that_fails_too_often_stops_with_the_cause",),
+        real=(f"{ON_SPARK}test_a_batch_that_fails_too_often_stops_with_the_cause",),
+    ),
+    Row(
+        key="bolt-raises",
+        fault="a bolt raises anything else: a tuple that no code was written for",
+        must="those before it are committed, then the topology stops with the traceback; mended, it goes on",
+        simulated=(
+            f"{UNIT}test_adversary_bolts.py::test_whatever_user_code_raises_stops_the_topology_with_its_traceback",
+            f"{CONTRACT}test_another_exception_stops_at_its_transaction_and_the_next_run_goes_on",
+        ),
+        real=(
+            "poison-tuple",
+            f"{ON_SPARK}test_another_exception_stops_at_its_transaction_and_the_next_run_goes_on",
+            f"{SUBMIT}test_a_failing_bolt_ends_with_the_users_traceback_and_an_exit_code",
+        ),
+    ),
+    Row(
+        key="bolt-exits",
+        fault="a bolt ends its process (`os._exit`, a crash in C)",
+        must="as a Python worker that dies",
+        simulated=ONE_PROCESS,
+        real=(f"{PLACED_ON_SPARK}test_a_python_worker_that_dies_in_a_commit_shows_no_token_to_user_code_twice",),
+    ),
+    Row(
+        key="bolt-hangs-in-commit",
+        fault="a committer hangs",
+        must=(
+            "after the time-out the commit is replayed, and the hanging one abandoned: it can begin and emit "
+            "nothing more"
+        ),
+        simulated=(
+            f"{COMMITTER}test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded",
+            f"{HOSTILE_RUNNER}test_a_commit_that_was_abandoned_begins_nothing_more_when_it_wakes_up",
+        ),
+        real=(
+            f"{ON_SPARK}test_a_commit_that_hangs_is_abandoned",
+            f"{PLACED_ON_SPARK}test_what_a_cancelled_commit_does_has_ended_before_the_next_attempt_begins",
+        ),
+    ),
+    Row(
+        key="bolt-emits-wrongly",
+        fault="emits what was not declared, or what cannot travel",
+        must="stops; component, stream and field are named",
+        simulated=(f"{CONTRACT}test_emitting_what_was_not_declared_stops_at_once",),
+        real=(f"{ON_SPARK}test_emitting_what_was_not_declared_stops_at_once",),
+    ),
+    Row(
+        key="bolt-emits-late",
+        fault="a thread of a bolt emits when its attempt is over",
+        must="refused",
+        simulated=(f"{MESSAGES}test_a_collector_that_outlives_its_attempt_refuses_tuples",),
+        real=Open("the collector is the same in every process"),
+    ),
+    Row(
+        key="bolt-not-deterministic",
+        fault="gives other tuples, in another order, on each attempt; hashes differ by process",
+        must="each attempt is complete in itself; routing is the same everywhere",
+        simulated=(CAMPAIGN, f"{UNIT}test_routing.py::test_routing_is_the_same_in_every_process_and_for_ever"),
+        real=Open("the chaos runs' bolts are deterministic, so that their sums can be checked"),
+    ),
+    Row(
+        key="bolt-holds-connection",
+        fault="a committer holds what cannot travel (a connection)",
+        must="it gets its tuples at the commit instead",
+        simulated=(f"{CONTRACT}test_a_committer_that_opens_in_prepare_what_cannot_travel_works_as_written",),
+        real=(f"{ON_SPARK}test_a_committer_that_opens_in_prepare_what_cannot_travel_works_as_written",),
+    ),
+)

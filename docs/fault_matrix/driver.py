@@ -1,0 +1,199 @@
+"""What can befall a driver."""
+
+from __future__ import annotations
+
+from docs.fault_matrix.row import ONE_PROCESS, Open, Row
+from docs.fault_matrix.tests import (
+    CLI,
+    CONTRACT,
+    HOSTILE_RUNNER,
+    JVM,
+    KILLED,
+    ON_SPARK,
+    RUNNER,
+    SUBMIT,
+    UNIT,
+    ZK_CONTRACT,
+    ZK_STORE,
+)
+
+ROWS = (
+    Row(
+        key="driver-killed",
+        fault="killed at any moment (`kill -9`)",
+        must="the next driver goes on with the stored batches; every tuple counts once",
+        simulated=("driver: killed",),
+        real=(
+            "driver-kill",
+            KILLED,
+            "tests/cluster/test_flight_delays_killed.py::test_killed_and_resumed_it_equals_what_pandas_computes",
+        ),
+    ),
+    Row(
+        key="driver-killed-before-effect",
+        fault="killed when a commit has begun, before its first effect",
+        must="the same batch is committed by the next driver",
+        simulated=("driver: killed",),
+        real=("driver-kill: at before-commit", KILLED),
+    ),
+    Row(
+        key="driver-killed-in-effect",
+        fault="killed within a transaction of the database",
+        must="the database rolls back; the same batch is committed by the next driver",
+        simulated=Open("a transaction of the simulated databases is one event, which nothing divides"),
+        real=("driver-kill: at within-commit", KILLED),
+    ),
+    Row(
+        key="driver-killed-after-effect",
+        fault="killed after the last effect, before the commit is recorded",
+        must="the replay finds its txid beside the values and changes nothing",
+        simulated=("driver: killed",),
+        real=("driver-kill: at after-commit", KILLED),
+    ),
+    Row(
+        key="driver-killed-between-effects",
+        fault="killed when some tasks of a commit have stored and others have not",
+        must="the frozen batch comes again, as it was; each task stores once",
+        simulated=("driver: killed", "committer: failed"),
+        real=("driver-kill: at after-commit", KILLED),
+    ),
+    Row(
+        key="driver-executors-survive",
+        fault="its Python process dies; its JVM and executors live on",
+        must="they end by themselves; what they still do belongs to an attempt that is over",
+        simulated=Open("the simulated executors end with their driver"),
+        real=("driver-kill: driver", KILLED),
+    ),
+    Row(
+        key="driver-jvm-dies",
+        fault="its JVM dies; its Python process lives on",
+        must="the topology stops and says so; the next driver goes on",
+        simulated=ONE_PROCESS,
+        real=(f"{JVM}test_a_driver_whose_jvm_is_killed_ends_in_time_with_an_error_and_the_next_run_goes_on",),
+    ),
+    Row(
+        key="driver-sleeps",
+        fault="sleeps past its session, another one takes over, and it wakes up (zombie)",
+        must="each of its writes is refused and it ends; its database writes are turned away by the token",
+        simulated=("driver: paused",),
+        real=("driver-stop", f"{ZK_STORE}TestTakeOver::test_a_driver_that_slept_past_its_session_writes_nothing"),
+    ),
+    Row(
+        key="driver-sleeps-in-commit",
+        fault="sleeps in the middle of a commit, and wakes up when its successor is further",
+        must="the fence of the database turns it away; it begins no further commit",
+        simulated=(
+            "driver: paused",
+            f"{HOSTILE_RUNNER}test_a_driver_that_lost_its_session_in_a_commit_begins_nothing_more",
+        ),
+        real=("driver-stop: at within-commit", "driver-stop: at before-commit"),
+    ),
+    Row(
+        key="driver-second",
+        fault="a second driver of the same topology is started",
+        must="it is refused, with process and machine of the first",
+        simulated=("driver: second", f"{CONTRACT}test_a_second_driver_of_the_same_topology_is_refused"),
+        real=(
+            "driver-rival",
+            f"{ZK_STORE}TestTakeOver::test_a_second_driver_in_another_process_is_refused_at_once",
+            f"{ZK_STORE}TestTakeOver::test_of_two_that_open_at_once_one_is_refused",
+        ),
+    ),
+    Row(
+        key="driver-second-elsewhere",
+        fault="a second driver on another machine, which cannot see whether the first lives",
+        must="it waits for the first one's session to end, and is refused where it does not",
+        simulated=("driver: second",),
+        real=(
+            f"{ZK_STORE}TestTakeOver::test_a_driver_of_another_host_is_given_time_to_vanish",
+            f"{ZK_STORE}TestTakeOver::test_a_live_driver_of_another_host_is_refused_in_the_end",
+        ),
+    ),
+    Row(
+        key="driver-supervised",
+        fault="a supervisor starts it again while the old one still lives, as `--supervise` or YARN may",
+        must="as a second driver",
+        simulated=("driver: second",),
+        real=Open("clusters are tried in client mode only; the chaos runs have a supervisor of their own"),
+    ),
+    Row(
+        key="driver-taken-over-unawares",
+        fault="is taken over and hears nothing of it",
+        must="it begins no commit without a proof of its ownership, and is told by its next write",
+        simulated=(f"{RUNNER}test_a_driver_that_was_taken_over_unawares_begins_no_commit",),
+        real=(f"{ZK_CONTRACT}test_the_write_of_a_zombie_is_rejected_after_a_take_over",),
+    ),
+    Row(
+        key="driver-submit-killed",
+        fault="the spark-submit that started it is killed",
+        must="it gives the topology up and ends",
+        simulated=ONE_PROCESS,
+        real=(f"{SUBMIT}test_a_driver_whose_spark_submit_is_killed_gives_the_topology_up",),
+    ),
+    Row(
+        key="driver-stopped",
+        fault="is told to stop (SIGTERM, Ctrl-C) while a commit runs",
+        must="it stops after that commit; the next run goes on",
+        simulated=("driver: stopped",),
+        real=(f"{CLI}test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on",),
+    ),
+    Row(
+        key="driver-stopped-twice",
+        fault="is told to stop again, or while Spark starts",
+        must="it ends at once; the next run goes on",
+        simulated=("driver: killed",),
+        real=(
+            f"{CLI}test_a_second_signal_stops_at_once_and_the_next_run_goes_on",
+            f"{CLI}test_a_signal_while_spark_starts_ends_the_process_at_once",
+        ),
+    ),
+    Row(
+        key="driver-clock",
+        fault="its clock jumps by an hour or a day, and back",
+        must="nothing: what is measured is measured by the monotonic clock",
+        simulated=Open("the simulated clock is monotonic, and there is no other"),
+        real=("clock-jump",),
+    ),
+    Row(
+        key="driver-attempt-ids",
+        fault="restarts while replies to its predecessor's attempts are under way",
+        must="no attempt id comes twice; they change nothing",
+        simulated=(
+            "driver: killed",
+            f"{UNIT}test_coordinator.py::test_attempt_ids_of_a_later_epoch_are_greater_than_all_of_an_earlier_one",
+        ),
+        real=(f"{ON_SPARK}test_kill_stops_and_the_same_id_goes_on_with_a_higher_epoch",),
+    ),
+    Row(
+        key="driver-stale-events",
+        fault="hears of an attempt that is over: processed, failed or committed, late or twice",
+        must="it is dropped",
+        simulated=(
+            "task: late",
+            f"{UNIT}test_coordinator.py::test_whatever_belongs_to_an_attempt_that_is_not_current_changes_nothing",
+            "tests/model/test_coordinator_model.py::TestHistories",
+        ),
+        real=("python-worker-stop", "executor-pause"),
+    ),
+    Row(
+        key="driver-memory",
+        fault="runs out of memory",
+        must="it ends; no commit is half recorded; the next one goes on",
+        simulated=Open("no double has a limit of memory"),
+        real=Open("no test limits the memory of a driver"),
+    ),
+    Row(
+        key="driver-files",
+        fault="runs out of file descriptors",
+        must="the topology stops with the error; the next run goes on",
+        simulated=Open("no double opens files"),
+        real=Open("no test limits the files of a driver"),
+    ),
+    Row(
+        key="driver-disk",
+        fault="its disk is full: Spark's own files, or the embedded ZooKeeper's",
+        must="it stops or waits; nothing recorded is lost",
+        simulated=Open("no double writes to a disk"),
+        real=Open("only the disk of a ZooKeeper of its own is filled (zookeeper-disk-full)"),
+    ),
+)

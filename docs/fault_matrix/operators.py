@@ -1,0 +1,210 @@
+"""What an operator can do."""
+
+from __future__ import annotations
+
+from docs.fault_matrix.row import Open, Row
+from docs.fault_matrix.tests import (
+    CONTRACT,
+    EMBEDDED,
+    FILES,
+    FLIGHTS,
+    MESSAGES,
+    OF_OPERATORS,
+    ON_SPARK,
+    SET_BACK,
+    STORE,
+    UNIT,
+    ZK_CONTRACT,
+    ZK_SECURITY,
+    ZK_STORE,
+)
+
+ROWS = (
+    Row(
+        key="operator-graph",
+        fault="submits another graph under the same id",
+        must="refused, with what changed",
+        simulated=(
+            f"{CONTRACT}test_a_changed_graph_is_refused_with_what_changed_unless_allowed",
+            f"{STORE}test_a_topology_that_changed_is_refused_before_anything_is_written",
+        ),
+        real=(
+            f"{ON_SPARK}test_a_changed_graph_is_refused_with_what_changed_unless_allowed",
+            f"{ZK_CONTRACT}test_a_topology_that_changed_is_refused_before_anything_is_written",
+        ),
+    ),
+    Row(
+        key="operator-graph-allowed",
+        fault="submits another graph, with permission, while a commit is half done",
+        must="each value counts once, where the txid stands beside each value",
+        simulated=(
+            f"{OF_OPERATORS}test_a_graph_redeployed_while_a_commit_was_half_done_needs_permission_and_then_counts_once",
+        ),
+        real=Open("the runner is the same; no real process is killed for it"),
+    ),
+    Row(
+        key="operator-code",
+        fault="submits the same graph with other code, while a commit is half done",
+        must="the same batch is committed, the rest of it by the new code",
+        simulated=Open("the stored description holds the graph, not the code: nothing can notice"),
+        real=Open("as simulated"),
+    ),
+    Row(
+        key="operator-set-back",
+        fault="puts an old snapshot of ZooKeeper back, several transactions old",
+        must="the database's fence is ahead: the topology stops, at each start; nothing is changed",
+        simulated=(
+            f"{OF_OPERATORS}test_a_state_set_back_by_transactions_is_refused_by_the_databases_fence_whatever_its_epoch",
+        ),
+        real=(f"{SET_BACK}test_a_snapshot_that_was_put_back_is_refused_by_the_databases_fence",),
+    ),
+    Row(
+        key="operator-set-back-by-one",
+        fault="puts a snapshot back that lacks just the last transaction, and its batch comes out otherwise",
+        must="it should be refused; the fence takes it for a replay, and skips it",
+        simulated=Open(
+            "a fence of epoch, txid and attempt cannot tell: user code is not told whether its batch may have "
+            "been committed before"
+        ),
+        real=Open("as simulated"),
+    ),
+    Row(
+        key="operator-set-back-live",
+        fault="puts an old snapshot back, or removes the data, while a driver runs",
+        must="the driver ends and changes nothing",
+        simulated=Open("the simulated server never forgets"),
+        real=(f"{SET_BACK}test_a_driver_that_lives_through_it_ends_and_changes_nothing",),
+    ),
+    Row(
+        key="operator-wiped",
+        fault="removes the state, or submits to another ZooKeeper or root, and keeps the database",
+        must="the database's fence is ahead: the topology stops, and says what to remove",
+        simulated=(f"{FLIGHTS}test_a_database_that_outlived_the_state_is_refused_and_left_alone",),
+        real=(f"{SET_BACK}test_data_that_was_removed_is_refused_by_the_databases_fence",),
+    ),
+    Row(
+        key="operator-meddles",
+        fault="removes or restores a part of the state",
+        must="halts; nothing is changed",
+        simulated=(f"{MESSAGES}test_a_state_that_was_meddled_with_is_refused",),
+        real=(
+            f"{ZK_STORE}TestForeignData::test_a_missing_node_halts",
+            f"{ZK_STORE}TestTakeOver::test_a_deleted_topology_is_nobodys",
+        ),
+    ),
+    Row(
+        key="operator-edits",
+        fault="edits a znode while a driver runs",
+        must="its next write halts with the path",
+        simulated=Open("the double's state is not shared with anybody"),
+        real=(f"{ZK_STORE}TestForeignData::test_a_value_edited_behind_a_drivers_back_halts",),
+    ),
+    Row(
+        key="operator-foreign-node",
+        fault="points it at a node of other software, or of Storm itself",
+        must="halts; nothing is changed",
+        simulated=(f"{UNIT}test_bad_bytes.py::test_a_znode_with_a_name_of_somebody_elses_halts",),
+        real=(
+            f"{ZK_STORE}TestForeignData::test_a_node_of_other_software_halts",
+            f"{ZK_STORE}TestForeignData::test_storms_own_state_halts",
+        ),
+    ),
+    Row(
+        key="operator-claim-stays",
+        fault="makes the claim a node that stays, or copies one that does",
+        must="halts and says when to delete it",
+        simulated=Open("the claim of the double is no node"),
+        real=(f"{ZK_STORE}TestForeignData::test_a_claim_that_would_stay_for_ever_halts",),
+    ),
+    Row(
+        key="operator-newer",
+        fault="starts an older Stormline on the state of a newer one",
+        must="refused",
+        simulated=(f"{UNIT}test_envelope.py::test_a_newer_schema_is_refused",),
+        real=(f"{ZK_STORE}TestForeignData::test_a_newer_schema_is_refused",),
+    ),
+    Row(
+        key="operator-classes",
+        fault="takes away, or changes, a class whose objects are stored",
+        must="halts and names the class",
+        simulated=(
+            f"{STORE}test_a_value_whose_class_is_registered_no_more_halts",
+            f"{UNIT}test_serialization.py::test_an_object_stored_by_another_version_of_its_class_is_corrupt",
+        ),
+        real=(f"{ZK_CONTRACT}test_a_value_whose_class_is_registered_no_more_halts",),
+    ),
+    Row(
+        key="operator-fields",
+        fault="starts again with other columns than the stored ones, or fewer pending transactions",
+        must="the first halts; with the second all stored batches are taken up",
+        simulated=(
+            f"{FILES}test_a_restart_with_other_fields_than_the_stored_columns_halts",
+            f"{UNIT}test_coordinator.py::test_a_start_takes_up_all_stored_batches_even_beyond_pending",
+        ),
+        real=Open("both are decided before anything reaches Spark or ZooKeeper"),
+    ),
+    Row(
+        key="operator-acl",
+        fault="leaves znodes open to others",
+        must="refused at the start, with the path and its access control list",
+        simulated=Open("the double has no access control"),
+        real=(
+            f"{ZK_SECURITY}TestDigest::test_a_znode_that_others_can_change_is_refused_at_the_start",
+            f"{ZK_SECURITY}TestDigest::test_a_node_that_somebody_made_first_is_refused",
+        ),
+    ),
+    Row(
+        key="operator-rights",
+        fault="takes the driver's rights away, before or while it runs",
+        must="it ends with the path; nothing is written",
+        simulated=Open("the double has no access control"),
+        real=(
+            f"{ZK_SECURITY}TestDigest::test_a_driver_that_lost_its_rights_writes_nothing",
+            f"{ZK_STORE}TestForeignData::test_access_that_is_denied_is_reported",
+        ),
+    ),
+    Row(
+        key="operator-credentials",
+        fault="gives a wrong user, password or certificate",
+        must="refused; no secret is shown",
+        simulated=(
+            f"{UNIT}test_zookeeper_security.py::test_a_payload_that_is_no_user_and_password",
+            f"{UNIT}test_zookeeper_security.py::test_certificates_are_tried_at_once",
+        ),
+        real=(
+            f"{ZK_SECURITY}TestDigest::test_the_same_identity_goes_on_and_another_cannot",
+            f"{ZK_SECURITY}TestSasl::test_a_wrong_password_or_user_is_refused",
+            f"{ZK_SECURITY}TestTls::test_a_server_that_nobody_vouches_for_is_not_believed",
+        ),
+    ),
+    Row(
+        key="operator-settings",
+        fault="misspells a setting, or sets half of what protects",
+        must="refused, with the nearest one",
+        simulated=(
+            f"{UNIT}test_config.py::test_an_unknown_key_of_ours_is_an_error_with_the_nearest_one",
+            f"{UNIT}test_zookeeper_security.py::test_settings_that_do_not_go_together",
+        ),
+        real=Open("refused before anything real starts"),
+    ),
+    Row(
+        key="operator-state-dir",
+        fault="runs two processes on one state directory",
+        must="the second waits a little, and is refused",
+        simulated=(f"{UNIT}test_state_dir.py::test_a_directory_that_another_process_serves_is_refused_by_name",),
+        real=(
+            f"{EMBEDDED}test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data",
+            f"{EMBEDDED}test_one_directory_is_served_once",
+        ),
+    ),
+    Row(
+        key="operator-names",
+        fault="gives a name that leads elsewhere (`..`, `/zookeeper`)",
+        must="refused before anything is sent",
+        simulated=(
+            f"{UNIT}test_identifiers.py::test_what_leads_elsewhere_is_no_part_of_a_path",
+            f"{UNIT}test_identifiers.py::test_a_root_that_is_zookeepers_own_or_no_path_is_refused_before_anything_is_sent",
+        ),
+        real=(f"{ZK_STORE}TestUnreachable::test_a_root_that_is_no_znode_path_is_refused",),
+    ),
+)

@@ -1,0 +1,223 @@
+"""What can befall Spark's jobs, executors and workers."""
+
+from __future__ import annotations
+
+from docs.fault_matrix.row import ONE_PROCESS, Open, Row
+from docs.fault_matrix.tests import (
+    COMPLETE,
+    CONTRACT,
+    HOSTILE_RUNNER,
+    LOCAL,
+    MESSAGES,
+    OF_OPERATORS,
+    ON_SPARK,
+    PLACED,
+    PLACED_ON_SPARK,
+    RUNNER,
+    SUBMIT,
+    UNIT,
+)
+
+ROWS = (
+    Row(
+        key="spark-worker-dies",
+        fault="a Python worker dies in the processing phase",
+        must="the wave is replayed, smaller",
+        simulated=("job: failed",),
+        real=("python-worker-kill", f"{LOCAL}test_a_killed_python_worker_is_replayed"),
+    ),
+    Row(
+        key="spark-worker-dies-in-commit",
+        fault="a Python worker dies in a commit on the executors",
+        must="a new attempt commits; no token reaches user code twice",
+        simulated=("job: failed",),
+        real=(
+            "python-worker-kill: at within-commit",
+            f"{PLACED_ON_SPARK}test_a_python_worker_that_dies_in_a_commit_shows_no_token_to_user_code_twice",
+        ),
+    ),
+    Row(
+        key="spark-executor-dies",
+        fault="an executor is killed",
+        must="the wave, or the commit, is replayed",
+        simulated=("job: executor lost",),
+        real=(
+            "executor-kill",
+            f"{PLACED}test_an_executor_that_is_killed_in_a_commit_shows_no_token_to_user_code_twice",
+        ),
+    ),
+    Row(
+        key="spark-machine-dies",
+        fault="a machine is lost, with its executors",
+        must="as a lost executor, though Spark runs the task again by itself: that is refused",
+        simulated=("job: executor lost",),
+        real=(
+            "spark-worker-kill: with its executors",
+            f"{PLACED}test_a_machine_that_is_lost_in_a_commit_makes_spark_run_the_task_again_and_that_is_refused",
+        ),
+    ),
+    Row(
+        key="spark-daemon-dies",
+        fault="Spark's worker daemon dies, its executors live",
+        must="the topology goes on",
+        simulated=("job: executor lost",),
+        real=("spark-worker-kill: worker",),
+    ),
+    Row(
+        key="spark-recomputed",
+        fault="a stage that is not deterministic is computed again when part of it has been read",
+        must="the mixture is noticed, and replayed",
+        simulated=(
+            "task: recomputed",
+            "task: lost",
+            f"{COMPLETE}test_what_two_executions_of_one_task_gave_is_never_taken_for_one_batch",
+        ),
+        real=Open("no test makes a real map output vanish between two stages of a wave"),
+    ),
+    Row(
+        key="spark-input-cut",
+        fault="a task's input ends too early, which PySpark shows as its normal end",
+        must="it finishes nothing of the attempts that lack tuples; they are replayed",
+        simulated=("task: cut input", f"{COMPLETE}test_all_that_comes_for_a_slot_may_be_missing"),
+        real=Open("nothing cuts a real task's input on order; killed executors (executor-kill) may do it by chance"),
+    ),
+    Row(
+        key="spark-input-cut-for-ever",
+        fault="a task's input is cut in every attempt",
+        must="the topology stops, after a bounded number",
+        simulated=(f"{RUNNER}test_input_that_is_cut_for_ever_stops_the_topology_in_the_end",),
+        real=Open("as above"),
+    ),
+    Row(
+        key="spark-block-doubled",
+        fault="a block comes twice, or changed",
+        must="the counts do not match: replayed",
+        simulated=("task: doubled block", f"{COMPLETE}test_a_block_that_is_lost_doubled_or_cut_means_a_replay"),
+        real=Open("Spark was never seen to do it"),
+    ),
+    Row(
+        key="spark-report-lost",
+        fault="a task's report does not reach the driver",
+        must="the attempts are not accepted, and replayed",
+        simulated=("job: no report", f"{COMPLETE}test_every_slots_report_is_needed"),
+        real=Open("Spark was never seen to do it"),
+    ),
+    Row(
+        key="spark-speculation",
+        fault="Spark is set to run tasks twice (speculation, retries)",
+        must="refused at the start",
+        simulated=("task: doubled", f"{MESSAGES}test_spark_on_a_cluster_must_not_run_a_task_twice"),
+        real=(f"{SUBMIT}test_a_spark_that_could_run_a_task_twice_is_refused",),
+    ),
+    Row(
+        key="spark-retry",
+        fault="Spark runs a task of a commit again all the same",
+        must="it is refused before any user code",
+        simulated=(
+            "task: doubled",
+            f"{UNIT}test_remote_commit.py::test_a_refused_spark_task_runs_no_user_code_and_does_not_even_look_at_its_input",
+        ),
+        real=(f"{PLACED_ON_SPARK}test_a_python_worker_that_dies_in_a_commit_shows_no_token_to_user_code_twice",),
+    ),
+    Row(
+        key="spark-cancelled",
+        fault="jobs are cancelled, from Spark's pages or by a program",
+        must="replayed",
+        simulated=("job: failed",),
+        real=("jobs-cancelled",),
+    ),
+    Row(
+        key="spark-cancel-early",
+        fault="a job is cancelled before Spark has heard of it",
+        must="it is cancelled again",
+        simulated=(f"{HOSTILE_RUNNER}test_a_wave_that_was_cancelled_before_its_job_began_is_cancelled_again",),
+        real=(f"{PLACED_ON_SPARK}test_a_commit_is_cancelled_too_where_spark_has_not_heard_of_it_yet",),
+    ),
+    Row(
+        key="spark-zombie",
+        fault="an executor or worker sleeps, is replaced, wakes up and commits (zombie)",
+        must="the database turns its token away",
+        simulated=("job: zombie", "task: late"),
+        real=(
+            "executor-pause",
+            "python-worker-stop",
+            f"{PLACED}test_a_zombie_that_outlives_its_executor_is_turned_away_by_its_token",
+        ),
+    ),
+    Row(
+        key="spark-slow",
+        fault="a wave takes longer than the time-out: a bolt that hangs, or no free slot",
+        must="cancelled and replayed, by fewer transactions",
+        simulated=("task: late", f"{CONTRACT}test_an_attempt_that_is_not_processed_in_time_is_replayed"),
+        real=(
+            "python-worker-stop: at executing",
+            f"{ON_SPARK}test_an_attempt_that_is_not_processed_in_time_is_replayed",
+        ),
+    ),
+    Row(
+        key="spark-commit-starves",
+        fault="a commit on the executors finds no slot because waves hold them all",
+        must="it gets the next one that is free",
+        simulated=Open("the simulated executors have as many slots as are asked for"),
+        real=Open("Spark's fair scheduler is set for it; no test fills all slots"),
+    ),
+    Row(
+        key="spark-wave-cancelled-beside-commit",
+        fault="a wave is cancelled while a commit runs on the executors",
+        must="the commit goes on",
+        simulated=Open("waves and commits of the double share nothing"),
+        real=(f"{PLACED_ON_SPARK}test_cancelling_a_wave_does_not_cancel_a_commit",),
+    ),
+    Row(
+        key="spark-down",
+        fault="the master does not answer at the start",
+        must="one sentence says so",
+        simulated=ONE_PROCESS,
+        real=(f"{LOCAL}test_a_master_that_does_not_exist_is_told_in_one_sentence",),
+    ),
+    Row(
+        key="spark-lost-again",
+        fault="wave after wave comes to nothing",
+        must="smaller waves, pauses, and in the end a stop",
+        simulated=("job: failed", f"{RUNNER}test_an_engine_that_cannot_go_on_stops_the_topology"),
+        real=Open("the chaos runs leave Spark alive often enough; no run was seen to stop so"),
+    ),
+    Row(
+        key="spark-module-missing",
+        fault="the executors lack a module",
+        must="the topology stops at once and names it",
+        simulated=(f"{RUNNER}test_an_engine_that_cannot_go_on_stops_the_topology",),
+        real=Open("executors of the tests have the driver's modules, or a bundle's"),
+    ),
+    Row(
+        key="spark-mixed-versions",
+        fault="driver and executors have different versions of Stormline",
+        must="refused before anything runs",
+        simulated=(f"{OF_OPERATORS}test_another_version_on_an_executor_is_refused_before_anything_runs",),
+        real=Open("the tests have one environment"),
+    ),
+    Row(
+        key="spark-mixed-pythons",
+        fault="driver and executors have different versions of Python",
+        must="PySpark refuses; the topology stops",
+        simulated=ONE_PROCESS,
+        real=Open("the tests have one Python"),
+    ),
+    Row(
+        key="spark-result-size",
+        fault="a wave's result is larger than `spark.driver.maxResultSize`",
+        must="the wave fails cleanly, and smaller ones are tried",
+        simulated=ONE_PROCESS,
+        real=Open("Stormline lifts the limit where the user sets none; no test sets one"),
+    ),
+    Row(
+        key="spark-large-batch",
+        fault="a batch is too large for one block, or keeps too much for its commit",
+        must="it travels in parts; what is kept is processed again as tuples",
+        simulated=(
+            f"{UNIT}test_packed.py::test_a_large_batch_travels_in_parts",
+            f"{UNIT}test_wave_shape.py::test_an_attempt_that_keeps_too_much_for_the_commit_is_processed_again",
+        ),
+        real=Open("the tests' batches are small"),
+    ),
+)

@@ -1,0 +1,221 @@
+"""What can befall ZooKeeper and the state in it."""
+
+from __future__ import annotations
+
+from docs.fault_matrix.row import ONE_PROCESS, Open, Row
+from docs.fault_matrix.tests import (
+    CAMPAIGN,
+    COMMITTER,
+    EMBEDDED,
+    RUNNER,
+    STORE,
+    UNIT,
+    ZK_CONTRACT,
+    ZK_SECURITY,
+    ZK_STORE,
+)
+
+ROWS = (
+    Row(
+        key="zookeeper-killed",
+        fault="is killed and comes back",
+        must="waited for; all that was written is there",
+        simulated=("zookeeper: outage",),
+        real=(
+            "zookeeper-kill",
+            f"{ZK_STORE}TestServerFaults::test_a_killed_server_comes_back_with_all_that_was_written",
+        ),
+    ),
+    Row(
+        key="zookeeper-hangs",
+        fault="hangs for a moment",
+        must="waited for",
+        simulated=("slow",),
+        real=("zookeeper-pause", f"{ZK_STORE}TestServerFaults::test_a_server_that_hangs_for_a_moment_is_waited_for"),
+    ),
+    Row(
+        key="zookeeper-hangs-long",
+        fault="hangs longer than the session lasts",
+        must="the driver stops; the next one goes on",
+        simulated=("zookeeper: outage",),
+        real=("zookeeper-pause", f"{ZK_STORE}TestServerFaults::test_a_server_that_hangs_ends_the_ownership"),
+    ),
+    Row(
+        key="zookeeper-cut",
+        fault="connections break",
+        must="connected again; no commit begins meanwhile",
+        simulated=(
+            "lost request",
+            f"{COMMITTER}test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_back",
+        ),
+        real=("zookeeper-cut", f"{ZK_STORE}TestLostAnswers::test_an_interruption_passes"),
+    ),
+    Row(
+        key="zookeeper-reply-lost",
+        fault="the reply to a write is lost: it was applied",
+        must="the owner's node tells so; it is not sent again",
+        simulated=("lost reply",),
+        real=("zookeeper-lost: reply", f"{ZK_STORE}TestLostAnswers::test_a_write_whose_answer_was_lost_is_done_once"),
+    ),
+    Row(
+        key="zookeeper-request-lost",
+        fault="a write is lost on its way",
+        must="the owner's node tells so; it is sent again",
+        simulated=("lost request",),
+        real=("zookeeper-lost: request", f"{ZK_STORE}TestLostAnswers::test_a_write_that_never_arrived_is_sent_again"),
+    ),
+    Row(
+        key="zookeeper-request-late",
+        fault="a write arrives late, perhaps after a take-over",
+        must="the owner's version refuses it",
+        simulated=("late request",),
+        real=(
+            "zookeeper-half-open",
+            f"{ZK_STORE}TestLostAnswers::test_a_write_taken_over_while_its_answer_was_lost_is_fenced",
+        ),
+    ),
+    Row(
+        key="zookeeper-slow",
+        fault="answers slowly",
+        must="commits are slow",
+        simulated=("slow",),
+        real=("zookeeper-delay",),
+    ),
+    Row(
+        key="zookeeper-half-open",
+        fault="connections stay open and nothing gets through",
+        must="bounded by the session's time-out",
+        simulated=("zookeeper: outage",),
+        real=(
+            "zookeeper-half-open",
+            f"{ZK_STORE}TestLostAnswers::test_connections_that_are_never_answered_do_not_cost_the_session",
+        ),
+    ),
+    Row(
+        key="zookeeper-expired",
+        fault="the session expires before, or after, a write is applied",
+        must="the driver stops at once; the next one reads what is there",
+        simulated=("expired before", "expired after", f"{STORE}test_a_lost_session_is_told_once_and_ends_all_writing"),
+        real=("driver-stop", f"{ZK_CONTRACT}test_a_lost_session_is_told_once_and_ends_all_writing"),
+    ),
+    Row(
+        key="zookeeper-away-at-start",
+        fault="goes away while a driver takes the topology over",
+        must="the driver ends with one sentence, or has taken it over once",
+        simulated=("zookeeper: outage",),
+        real=(
+            f"{ZK_STORE}TestServerFaults::test_a_server_that_goes_away_while_opening_is_reported",
+            f"{ZK_STORE}TestLostAnswers::test_a_claim_is_made_once",
+        ),
+    ),
+    Row(
+        key="zookeeper-not-there",
+        fault="nothing listens there, or something else does",
+        must="refused in time, with the settings",
+        simulated=ONE_PROCESS,
+        real=(
+            f"{ZK_STORE}TestUnreachable::test_nothing_listens",
+            f"{ZK_STORE}TestUnreachable::test_something_else_listens",
+        ),
+    ),
+    Row(
+        key="zookeeper-minority",
+        fault="most servers of an ensemble are lost",
+        must="no progress, nothing corrupt; goes on when they are back",
+        simulated=Open("the simulated server is one"),
+        real=Open("the tests run single servers"),
+    ),
+    Row(
+        key="zookeeper-leader",
+        fault="the ensemble elects another leader",
+        must="an interruption, as any",
+        simulated=Open("the simulated server is one"),
+        real=Open("the tests run single servers"),
+    ),
+    Row(
+        key="zookeeper-disk-full",
+        fault="its disk is full",
+        must="the topology waits or stops; nothing recorded is lost",
+        simulated=Open("the simulated server has no disk"),
+        real=("zookeeper-disk-full",),
+    ),
+    Row(
+        key="zookeeper-disk-grows",
+        fault="runs for ever",
+        must="the number of znodes, and of the embedded server's files, is bounded",
+        simulated=(CAMPAIGN,),
+        real=(f"{EMBEDDED}test_the_disk_does_not_fill_up",),
+    ),
+    Row(
+        key="zookeeper-watch-missed",
+        fault="the event that tells of a lost claim does not come",
+        must="the next write, or the proof before a commit, notices",
+        simulated=(f"{RUNNER}test_a_driver_that_was_taken_over_unawares_begins_no_commit",),
+        real=(f"{ZK_STORE}TestTakeOver::test_a_claim_that_vanishes_is_noticed_by_a_write_before_any_take_over",),
+    ),
+    Row(
+        key="zookeeper-claim-deleted",
+        fault="somebody deletes the claim of a live driver, or puts a copy in its place",
+        must="the driver stops",
+        simulated=(f"{STORE}test_the_write_of_a_zombie_is_rejected_after_a_take_over",),
+        real=(
+            f"{ZK_STORE}TestTakeOver::test_a_claim_that_vanishes_is_noticed_without_a_write",
+            f"{ZK_STORE}TestTakeOver::test_a_claim_that_was_deleted_and_copied_is_another_ones",
+        ),
+    ),
+    Row(
+        key="zookeeper-too-large",
+        fault="a value, or a write, is larger than ZooKeeper's 1 MB",
+        must="refused here with its path; never sent, where it would be an endless connection loss",
+        simulated=(
+            f"{STORE}test_a_value_that_is_too_large_is_not_sent",
+            f"{STORE}test_a_write_that_is_too_large_is_not_sent",
+            f"{UNIT}test_metadata.py::test_metadata_that_cannot_be_stored_stops_with_the_spouts_name",
+        ),
+        real=(
+            f"{ZK_CONTRACT}test_a_value_that_is_too_large_is_not_sent",
+            f"{ZK_CONTRACT}test_a_write_that_is_too_large_is_not_sent",
+            f"{ZK_STORE}TestForeignData::test_a_large_description_is_not_sent",
+        ),
+    ),
+    Row(
+        key="zookeeper-bits",
+        fault="bits of a znode flip",
+        must="halts with the path; nothing is changed",
+        simulated=(f"{UNIT}test_envelope.py::test_every_flipped_bit_and_every_cut_is_noticed",),
+        real=(f"{ZK_STORE}TestForeignData::test_a_flipped_bit_halts",),
+    ),
+    Row(
+        key="zookeeper-foreign",
+        fault="a znode holds foreign bytes, or none",
+        must="halts with the path; never a default",
+        simulated=(
+            f"{UNIT}test_envelope.py::test_foreign_bytes_are_refused_with_path_and_remedy",
+            f"{UNIT}test_fuzz.py::test_bad_inputs_give_typed_errors_and_nothing_else",
+        ),
+        real=(f"{ZK_STORE}TestForeignData::test_foreign_bytes_halt",),
+    ),
+    Row(
+        key="zookeeper-pickle",
+        fault="a znode holds a pickle that runs code",
+        must="halts with the path; it is not run",
+        simulated=(f"{UNIT}test_envelope.py::test_a_pickle_is_refused_and_not_run",),
+        real=(
+            f"{ZK_STORE}TestForeignData::test_a_pickle_halts_and_is_not_run",
+            f"{ZK_SECURITY}test_a_pickle_in_a_sound_envelope_is_not_run",
+        ),
+    ),
+    Row(
+        key="zookeeper-other-values",
+        fault="a znode holds a sound value that means nothing",
+        must="halts with the path",
+        simulated=(
+            f"{UNIT}test_bad_bytes.py::test_a_stored_batch_of_other_values_halts",
+            f"{UNIT}test_bad_bytes.py::test_an_owner_out_of_range_halts",
+        ),
+        real=(
+            f"{ZK_STORE}TestForeignData::test_an_owner_that_is_none_halts",
+            f"{ZK_STORE}TestForeignData::test_a_claim_that_is_none_halts",
+        ),
+    ),
+)
