@@ -151,8 +151,8 @@ class OpaqueEmitter(Emitter):
         take = TAKE_MAX
         if faults.strikes("spout: read otherwise"):
             take = faults.below(TAKE_MAX + 1)
-        # Also when the faults have stopped: a batch that is frozen waits until it is read as it was.
-        edition = int(faults.chance(0.2))
+        # Also when the faults have stopped: a batch that is frozen waits until all its partitions are read as they were.
+        edition = int(faults.chance(0.2 if faults.on else 0.5))
         end = max(first, min(source.end(partition), first + take))
         for offset in range(first, end):
             collector.emit([attempt, partition, offset, edition])
