@@ -45,6 +45,8 @@ ROWS = (
         fault="a bolt raises anything else: a tuple that no code was written for",
         must="those before it are committed, then the topology stops with the traceback; mended, it goes on",
         simulated=(
+            "bolt: bug",
+            "committer: bug",
             f"{UNIT}test_adversary_bolts.py::test_whatever_user_code_raises_stops_the_topology_with_its_traceback",
             f"{CONTRACT}test_another_exception_stops_at_its_transaction_and_the_next_run_goes_on",
         ),

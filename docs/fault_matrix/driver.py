@@ -22,7 +22,7 @@ ROWS = (
         key="driver-killed",
         fault="killed at any moment (`kill -9`)",
         must="the next driver goes on with the stored batches; every tuple counts once",
-        simulated=("driver: killed",),
+        simulated=("driver: killed", "driver: killed in a write"),
         real=(
             "driver-kill",
             KILLED,
@@ -75,7 +75,7 @@ ROWS = (
         key="driver-sleeps",
         fault="sleeps past its session, another one takes over, and it wakes up (zombie)",
         must="each of its writes is refused and it ends; its database writes are turned away by the token",
-        simulated=("driver: paused",),
+        simulated=("driver: paused", "closed unheard"),
         real=("driver-stop", f"{ZK_STORE}TestTakeOver::test_a_driver_that_slept_past_its_session_writes_nothing"),
     ),
     Row(
