@@ -57,7 +57,7 @@ STATE = (
         STORE,
         "        with self._lock:\n            self._ownership.raise_if_lost()\n            changes",
         "        with threading.RLock():\n            self._ownership.raise_if_lost()\n            changes",
-        seeds_max=1500,
+        seeds_max=3000,
     ),
     Mutant(
         "epoch-not-raised",

@@ -39,7 +39,7 @@ FAULTS_SECS = (1.0, 1.5, 2.0, 5.0)
 """How long there are faults; the seed draws which."""
 
 CALM_SECS = 300.0
-"""How long all may take without faults: a frozen batch of four partitions is read as it was once in 16 times a second."""
+"""How long all may take without faults: a frozen batch of four partitions is read as it was once in 16 replays."""
 
 LOOK_SECS = 0.4
 STOPPING_SECS = 30.0
