@@ -31,11 +31,11 @@ def start_spark(
         UnsafeSpark: a setting that breaks a law, or that would show a secret.
         SparkUnavailable: Spark did not start.
     """
+    check_no_secrets(conf)
     running = SparkContext._active_spark_context
     if running is not None:
         check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
-    check_no_secrets(conf)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()  # under spark-submit: SparkConf() then holds what its user gave
     else:

@@ -118,5 +118,6 @@ class Ownership:
                 elif self._owner.token.encode() not in live:
                     self.lose(self.fenced("its node 'live' is another driver's"))
                 with self._lock:
-                    self._certain = connection == self._connection
+                    if connection == self._connection:  # a check of an earlier connection may end after a later one's
+                        self._certain = True
                 return

@@ -96,7 +96,7 @@ def test_a_column_of_values_that_python_has_not_cannot_travel() -> None:
     ],
 )
 def test_a_block_of_other_values_is_corrupt(segments: Any, closing: Any, message: str) -> None:
-    data = b"\1" + msgpack.packb([blocks.VERSION, 1, 1, 0, 0, segments, closing])
+    data = b"\1" + msgpack.packb([blocks.VERSION, 1, 1, 0, 0, b"one", segments, closing])
     with pytest.raises(CorruptData, match=message):
         blocks.decode(data, ORIGIN)
 

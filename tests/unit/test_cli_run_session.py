@@ -170,7 +170,7 @@ def test_a_signal_while_the_topology_starts_stops_it_as_soon_as_it_has_started(
     run = Run(keep_running=True)
 
     def cluster(*args: Any, **kwargs: Any) -> InProcessCluster:
-        eventually(lambda: stops(run.session))
+        eventually(run.session._stopping.is_set)
         return InProcessCluster(server)
 
     monkeypatch.setattr(run_session, "spark_is_up", lambda: True)
