@@ -227,13 +227,19 @@ class Committer:
         return True
 
     def _begin(self, result: AttemptResult) -> _Commit | None:
-        """Begin a commit, unless it was taken back meanwhile."""
+        """Begin a commit, unless it was taken back meanwhile, or its bolts cannot be made."""
+        try:
+            run = CommitRun(self._env, result, self._engine)
+        except BaseException as error:  # a user's copy method, say: the loop stops the topology with it
+            self._end(CommitEnded(result.attempt, error=error))
+            self.revoke()
+            return None
         with self._lock:
             if self._closed or not self._todo or self._todo[0] is not result:
                 return None
             self._todo.popleft()
             self._begun = result.attempt.transaction_id
-            self._now = _Commit(CommitRun(self._env, result, self._engine), time.monotonic())
+            self._now = _Commit(run, time.monotonic())
             return self._now
 
     def _finish(self, commit: _Commit) -> bool:

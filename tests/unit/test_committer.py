@@ -203,6 +203,18 @@ def test_an_error_of_our_own_is_a_fatal_failure(rig: Rig) -> None:
     assert "a bug of ours" in failure.traceback
 
 
+def test_bolts_that_cannot_be_made_end_all_commits_with_the_error(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(env: Any, result: AttemptResult, engine: Any) -> Run:
+        raise TypeError("cannot be copied")
+
+    monkeypatch.setattr(module, "CommitRun", fails)
+    rig.add(1, 2)
+    error = rig.await_ended(1)[0].error
+    assert isinstance(error, TypeError)
+    assert rig.env.trail == []
+    assert not rig.committer.busy
+
+
 def test_a_commit_that_ends_after_its_deadline_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CommitRun", Run)
     rig, gate = Rig(timeout_secs=0.05), threading.Event()
