@@ -1,0 +1,99 @@
+"""A claim, while another driver claims: the topology is taken from nobody who lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from stormline.runtime import holder
+from stormline.runtime.envelope import seal
+from stormline.runtime.errors import AlreadyRunning
+from stormline.runtime.holder import Holder
+from stormline.runtime.state_tree import FOLDER
+from stormline.runtime.zookeeper_claim import Owner, claim
+from stormline.topology.serialization import PLAIN
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.zookeeper import Op, ZooKeeper
+
+NODE = "/storm"
+WAIT_MS = 1000
+
+
+class Session:
+    """A session that another driver comes between: after the first node of several has been read."""
+
+    def __init__(self, server: ZooKeeper, number: int, between: Callable[[], None]) -> None:
+        self._server = server
+        self._number = number
+        self._between: Callable[[], None] | None = between
+
+    def ensure(self, path: str) -> None: ...
+
+    def sync(self, path: str) -> None: ...
+
+    def check_acls(self, paths: Sequence[str]) -> None: ...
+
+    def children(self, path: str) -> list[str]:
+        return self._server.children(path)
+
+    def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Any]]:
+        got = []
+        for path in paths:
+            got.append(self._server.get(self._number, path, watch=False))
+            between, self._between = self._between, None
+            if between is not None:
+                between()
+        return got
+
+    def multi(self, fill: Callable[[Any], None], deadline: float) -> list[Any]:
+        transaction = Transaction()
+        fill(transaction)
+        return self._server.multi(self._number, transaction.ops)
+
+
+class Transaction:
+    """As kazoo's."""
+
+    def __init__(self) -> None:
+        self.ops: list[Op] = []
+
+    def create(self, path: str, value: bytes, ephemeral: bool = False) -> None:
+        self.ops.append(Op("create", path, value, ephemeral=ephemeral))
+
+    def set_data(self, path: str, value: bytes, version: int) -> None:
+        self.ops.append(Op("set", path, value, version))
+
+    def delete(self, path: str, version: int) -> None:
+        self.ops.append(Op("delete", path, version=version))
+
+
+def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(holder, "_machine", lambda: "machine")
+    monkeypatch.setattr(holder, "_started", lambda pid: "alive")
+    living = Holder.this_process(WAIT_MS, "second")
+    dead = replace(living, token="first", process="dead")
+    server = ZooKeeper(Scheduler(0), lambda session, changes: None)
+    first, second, third = (server.connect(None, 1.0, None) for _ in range(3))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+
+    def live(whose: Holder) -> Op:
+        return Op("create", f"{NODE}/live", seal(whose.to_data(), PLAIN), ephemeral=True)
+
+    def another_claims() -> None:
+        owner = Op("set", f"{NODE}/owner", Owner(2, "second", 0).seal())
+        server.multi(second, [owner, Op("delete", f"{NODE}/live"), live(living)])
+
+    server.multi(first, [Op("create", NODE), Op("create", f"{NODE}/owner", Owner(1, "first", 0).seal())])
+    server.multi(first, [Op("create", f"{NODE}/state", FOLDER), live(dead)])
+
+    session: Any = Session(server, third, another_claims)
+    with pytest.raises(AlreadyRunning):
+        claim(session, NODE, PLAIN, None, False, WAIT_MS, WAIT_MS)
+    assert Owner.unseal(server.nodes[f"{NODE}/owner"].data, "owner").epoch == 2
