@@ -139,8 +139,8 @@ def _read(session: ZooKeeperSession, node: str) -> _Stored:
             "nothing was changed. If other software uses this node, give the topology another id or another "
             f"{ZOOKEEPER_ROOT}"
         )
-    # The owner first: while its version stays, so does whose node 'live' is. That one's own version tells nothing, it is
-    # 0 with each driver; read before the owner it could be the one of the driver before, and a living one lose its own.
+    # The owner first: while its version stays, so does whose node 'live' is. That one's own version tells nothing, it
+    # is 0 with each driver: read before the owner it could be a dead driver's, and the living one lose its own.
     names.sort(key=lambda name: name != "owner")
     found = dict(zip(names, session.get_all([f"{node}/{name}" for name in names]), strict=True))
     data, stat = found["owner"]
