@@ -10,13 +10,13 @@ that a commit is as small a write as can be: there are never more than twice top
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stormline.runtime.errors import StateCorrupt, StateTooLarge
 from stormline.runtime.rotating_state import RotatingState
-from stormline.runtime.state_store import Put, StateStore
+from stormline.runtime.state_store import Op, Put, StateStore
 from stormline.runtime.wave import PartitionBatch
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import shown
@@ -107,16 +107,7 @@ class Batches:
 
     def begin(self, metadata: Mapping[int, Any]) -> None:
         """Store new batches by txid, and remove those that nobody needs any more."""
-        batches = {txid: Batch(value) for txid, value in metadata.items()}
-        cleanup = self._state.cleanup_ops(self.committed)
-        try:
-            puts = self._state.put_ops({txid: _to_value(batch) for txid, batch in batches.items()})
-            self._store.write([*puts, *cleanup])
-        except StateTooLarge:
-            self._store.write(cleanup)
-            self._put(batches)
-        else:
-            self.known.update(batches)
+        self._put({txid: Batch(value) for txid, value in metadata.items()}, self._state.cleanup_ops(self.committed))
 
     def fix(self, batches: Mapping[int, Batch]) -> None:
         """Store all that defines these batches, before any of their commits may begin."""
@@ -134,14 +125,18 @@ class Batches:
         self.committed = txid
         self.known.pop(txid - 1, None)
 
-    def _put(self, batches: Mapping[int, Batch]) -> None:
+    def _put(self, batches: Mapping[int, Batch], cleanup: Sequence[Op] = ()) -> None:
+        puts = self._state.put_ops({txid: _to_value(batch) for txid, batch in batches.items()})
+        self._write([*puts, *cleanup])
+        self.known.update(batches)
+
+    def _write(self, ops: Sequence[Op]) -> None:
+        """Write all of `ops`, in as many writes as it takes, in their order."""
         try:
-            self._state.put_all({txid: _to_value(batch) for txid, batch in batches.items()})
+            self._store.write(ops)
         except StateTooLarge:
-            if len(batches) == 1:
+            if len(ops) == 1:
                 raise
-            items = sorted(batches.items())
-            self._put(dict(items[: len(items) // 2]))
-            self._put(dict(items[len(items) // 2 :]))
-        else:
-            self.known.update(batches)
+            half = len(ops) // 2
+            self._write(ops[:half])
+            self._write(ops[half:])

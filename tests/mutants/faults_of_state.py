@@ -22,8 +22,8 @@ STATE = (
         "bounded",
         "Batches that nobody needs any more stay.",
         BATCHES,
-        "self._store.write([*puts, *cleanup])",
-        "self._store.write(puts)",
+        "self._write([*puts, *cleanup])",
+        "self._write(puts)",
     ),
     Mutant(
         "epoch-unchecked",
