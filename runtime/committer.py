@@ -96,14 +96,12 @@ class Committer:
         self._proved = 0.0
         self._stopping = False
         self._closed = False
-        self._thread = self._new_thread()
+        self._new_thread()
 
-    def _new_thread(self) -> threading.Thread:
+    def _new_thread(self) -> None:
         name = f"stormline-commit-{self._env.plan.topology_id}"
-        thread = threading.Thread(target=self._work, daemon=True, name=name)
-        self._thread = thread
-        thread.start()
-        return thread
+        self._thread = threading.Thread(target=self._work, daemon=True, name=name)
+        self._thread.start()
 
     # ------------------------------------------------------------------------------------ from the topology's loop
 
