@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.chaos.postgresql import PostgreSQL, binaries
 from tests.zookeeper_server import ZooKeeperServer
 
 
@@ -12,3 +14,24 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """A real ZooKeeper, the same for all tests; each takes a root of its own."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def needs_postgresql() -> None:
+    """Skip where PostgreSQL is not installed, and fail there in CI."""
+    if binaries() is None:
+        why = "PostgreSQL is not installed: sh scripts/check_postgresql.sh"
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+def postgresql(needs_postgresql: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
+    """A real PostgreSQL with the tables of the chaos runs."""
+    server = PostgreSQL(tmp_path_factory.mktemp("postgresql") / "log", {})
+    try:
+        server.create()
+        yield server
+    finally:
+        server.stop()

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-from tests.chaos.postgresql import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
@@ -21,16 +16,7 @@ RUN_SECS = 900.0
 END_SECS = 60.0
 
 
-def needs_postgresql() -> None:
-    if binaries() is None:
-        why = "PostgreSQL is not installed: sh scripts/check_postgresql.sh"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-
-
-def test_after_real_faults_each_of_two_million_tuples_counts_once(tmp_path: Path) -> None:
-    needs_postgresql()
+def test_after_real_faults_each_of_two_million_tuples_counts_once(needs_postgresql: None, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.chaos", "--faults", str(FAULTS), "--seed", str(SEED)]
     with subprocess.Popen(
         [*command, "--keep", str(tmp_path / "chaos")], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -16,22 +15,10 @@ from tests.chaos.ledger import Ledger, OutOfOrder, Range, Refused, Token
 from tests.chaos.numbers import MODULUS, Sums, key_of, sums_by_key
 from tests.chaos.postgresql import PostgreSQL
 from tests.chaos.processes import wait_until
-from tests.cluster.test_chaos import needs_postgresql
 
 TOPOLOGY = "planted"
 PARTITIONS, TASKS, ROWS_A_TRANSACTION, TRANSACTIONS = 2, 2, 25, 6
 ROWS = ROWS_A_TRANSACTION * TRANSACTIONS
-
-
-@pytest.fixture(scope="module")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    needs_postgresql()
-    server = PostgreSQL(tmp_path_factory.mktemp("postgresql") / "log", {})
-    try:
-        server.create()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture

@@ -16,22 +16,10 @@ from tests.chaos import ledger
 from tests.chaos.ledger import Ledger, Range, Token
 from tests.chaos.numbers import Sums
 from tests.chaos.postgresql import PostgreSQL
-from tests.cluster.test_chaos import needs_postgresql
 from tests.kit import line, numbers
 
 TOPOLOGY = "broken"
 TROUBLED = TransactionAttempt(2, 1)
-
-
-@pytest.fixture(scope="module")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    needs_postgresql()
-    server = PostgreSQL(tmp_path_factory.mktemp("postgresql") / "log", {})
-    try:
-        server.create()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture
