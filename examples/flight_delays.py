@@ -28,6 +28,7 @@ from pathlib import Path
 from examples.flight_store import Delays, FlightStore, StoreMismatch, Token
 from examples.flights_data import flights_csv
 from stormline import (
+    ArrowBatchBolt,
     BaseBatchBolt,
     BaseTransactionalBolt,
     Config,
@@ -118,19 +119,24 @@ def database() -> Path:
     return Path(os.environ.get("FLIGHT_DELAYS_DATABASE", ".stormline/flight_delays.sqlite")).resolve()
 
 
-def topology() -> Topology:
-    """Declare the topology; flights.csv is unpacked the first time."""
+def declare(topology_id: str, partial: BaseBatchBolt | ArrowBatchBolt, database: Path) -> Topology:
+    """Declare the topology around the bolt that meets every flight; flights.csv is unpacked the first time."""
     flights = FileTransactionalSpout(
         os.environ.get("FLIGHT_DELAYS_CSV") or flights_csv(),
         fields=["carrier", "dep_delay", "origin", "hour"],
         types={"dep_delay": minutes, "hour": int},
         rows_per_batch=ROWS_PER_BATCH,
     )
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "flights", flights, TASKS)
-    builder.set_bolt("partial", PartialCounts(), TASKS).local_or_shuffle_grouping("flights")
-    store = builder.set_bolt("store", StoreFlights(database()))
+    builder = TransactionalTopologyBuilder(topology_id, "flights", flights, TASKS)
+    builder.set_bolt("partial", partial, TASKS).local_or_shuffle_grouping("flights")
+    store = builder.set_bolt("store", StoreFlights(database))
     store.global_grouping("partial", "carriers").global_grouping("partial", "departures")
     return builder.build_topology()
+
+
+def topology() -> Topology:
+    """Declare the topology with tuples."""
+    return declare(TOPOLOGY_ID, PartialCounts(), database())
 
 
 config = Config()

@@ -19,16 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from examples import flight_delays
-from examples.flight_delays import ROWS_PER_BATCH, TASKS, StoreFlights, minutes
 from examples.flight_store import FlightStore
-from examples.flights_data import flights_csv
 from stormline import (
     ArrowBatchBolt,
     Config,
     Fields,
-    FileTransactionalSpout,
     TopologyContext,
-    TransactionalTopologyBuilder,
     TransactionAttempt,
 )
 from stormline.topology.contracts import Collector, Conf
@@ -78,18 +74,8 @@ def database() -> Path:
 
 
 def topology() -> Topology:
-    """Declare the topology; flights.csv is unpacked the first time."""
-    flights = FileTransactionalSpout(
-        os.environ.get("FLIGHT_DELAYS_CSV") or flights_csv(),
-        fields=["carrier", "dep_delay", "origin", "hour"],
-        types={"dep_delay": minutes, "hour": int},
-        rows_per_batch=ROWS_PER_BATCH,
-    )
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "flights", flights, TASKS)
-    builder.set_bolt("partial", PartialCounts(), TASKS).local_or_shuffle_grouping("flights")
-    store = builder.set_bolt("store", StoreFlights(database()))
-    store.global_grouping("partial", "carriers").global_grouping("partial", "departures")
-    return builder.build_topology()
+    """Declare the topology of `examples.flight_delays` around another bolt."""
+    return flight_delays.declare(TOPOLOGY_ID, PartialCounts(), database())
 
 
 config = Config()
