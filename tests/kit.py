@@ -191,8 +191,11 @@ class Trail(BaseTransactionalBolt):
         self.values.append(tup[1])
 
     def finish_batch(self) -> None:
-        LEDGERS[self.ledger].trail.append((self.attempt.transaction_id, self.name, sorted(map(str, self.values))))
+        self.note(sorted(map(str, self.values)))
         self.collector.emit([self.attempt, self.name])
+
+    def note(self, values: list[str]) -> None:
+        LEDGERS[self.ledger].trail.append((self.attempt.transaction_id, self.name, values))
 
 
 class CommittingTrail(Trail, ICommitter):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stormline import BaseTransactionalBolt, Fields, ICommitter, TransactionAttempt, Tuple
-from tests.kit import NO_FAULT, Fault
+from tests.kit import NO_FAULT, Fault, Trail
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS fence (component TEXT, task INTEGER, epoch INTEGER, txid INTEGER, attempt INTEGER,
@@ -175,26 +175,15 @@ class KeepWhereKilled(Keep):
         super().finish_batch()
 
 
-class Notes(BaseTransactionalBolt):
-    """Notes who finished, with the values it had then."""
+class Notes(Trail):
+    """A `Trail` that notes in a store."""
 
     def __init__(self, path: Path, name: str) -> None:
+        super().__init__("", name)
         self.path = path
-        self.name = name
 
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "value"))
-
-    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
-        self.collector, self.attempt = collector, batch_id
-        self.values: list[Any] = []
-
-    def execute(self, tup: Tuple) -> None:
-        self.values.append(tup[1])
-
-    def finish_batch(self) -> None:
-        FencedStore(self.path).note(self.attempt.transaction_id, self.name, ",".join(sorted(map(str, self.values))))
-        self.collector.emit([self.attempt, self.name])
+    def note(self, values: list[str]) -> None:
+        FencedStore(self.path).note(self.attempt.transaction_id, self.name, ",".join(values))
 
 
 class CommittingNotes(Notes, ICommitter):
