@@ -33,8 +33,7 @@ def flights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, part in (("a", lines[:37]), ("b", lines[37:])):
         (tmp_path / f"{name}.csv").write_text("\n".join(["carrier,dep_delay,origin,hour", *part, ""]))
     monkeypatch.setenv("FLIGHT_DELAYS_CSV", str(tmp_path / "[ab].csv"))
-    for example in DATABASES:
-        monkeypatch.setattr(example, "ROWS_PER_BATCH", 10)
+    monkeypatch.setattr(flight_delays, "ROWS_PER_BATCH", 10)
     whole = tmp_path / "whole.csv"
     whole.write_text("\n".join(["carrier,dep_delay,origin,hour", *lines, ""]))
     return whole
