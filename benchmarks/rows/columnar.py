@@ -9,8 +9,8 @@ from benchmarks.settings import BATCH_TUPLES, PENDING
 from benchmarks.topologies import global_count, words
 
 COLUMNAR_BATCH_TUPLES = 1_000_000
-COLUMNAR_PENDING = 64
-COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 192, 96, 128
+COUNT_PENDING, WORDS_PENDING = 256, 64
+COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 768, 96, 128
 
 
 def run(bench: Bench) -> None:
@@ -25,8 +25,8 @@ def run(bench: Bench) -> None:
     submit = bench.lab.submit
     with (
         submit(lambda topology_id: global_count.global_count(topology_id, BATCH_TUPLES), PENDING) as rows,
-        submit(lambda topology_id: columnar_global_count(topology_id, size), COLUMNAR_PENDING) as counting,
-        submit(lambda topology_id: columnar_words(topology_id, size), COLUMNAR_PENDING) as wording,
+        submit(lambda topology_id: columnar_global_count(topology_id, size), COUNT_PENDING) as counting,
+        submit(lambda topology_id: columnar_words(topology_id, size), WORDS_PENDING) as wording,
         BareProcesses(count=columnar_count_loop, words=columnar_words_loop) as bare,
     ):
         streams = {"count": counting, "words": wording}
@@ -41,9 +41,9 @@ def run(bench: Bench) -> None:
             return row_batches * BATCH_TUPLES / rows.run(row_batches)
 
         bench.say("warming up")
-        for name, stream in streams.items():
-            stream.run(COLUMNAR_PENDING)
-            bare.run(name, COLUMNAR_PENDING, size)
+        for name, pending in (("count", COUNT_PENDING), ("words", WORDS_PENDING)):
+            streams[name].run(pending)
+            bare.run(name, pending, size)
         rows.run(PENDING)
         for number in range(bench.repeats):
             count, count_by_hand, of_rows, word, words_by_hand = alternately(
@@ -60,6 +60,7 @@ def run(bench: Bench) -> None:
             bench.recorder.pair("P8d", word, of_rows)
         assert global_count.stored(counting.topology_id) == counting.gate.begun * size
         assert words.stored(wording.topology_id) == wording.gate.begun * size
-    note = f"batches of {size:,}, pending {COLUMNAR_PENDING}; a record batch for each partition's share of a batch"
-    bench.recorder.note("P8a", note)
+    note = "batches of {:,}, pending {}, {} batches a measurement; a record batch for each partition's share of a batch"
+    bench.recorder.note("P8a", note.format(size, COUNT_PENDING, amounts["count"]))
+    bench.recorder.note("P8b", note.format(size, WORDS_PENDING, amounts["words"]))
     bench.recorder.note("P8c", f"P1 with batches of {BATCH_TUPLES:,}, pending {PENDING}, in the same rounds")
