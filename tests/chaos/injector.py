@@ -16,10 +16,10 @@ from tests.chaos.cluster import SESSION_TIMEOUT_MS, Cluster
 from tests.chaos.deaths import Appointment
 from tests.chaos.design import Design
 from tests.chaos.processes import wait_until
-from tests.chaos.proxy import Proxy
 from tests.chaos.schedule import KINDS, Fault, Kind
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.watch import Watch
+from tests.proxy import Proxy
 
 T = TypeVar("T")
 

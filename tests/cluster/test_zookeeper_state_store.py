@@ -172,7 +172,7 @@ class TestTakeOver:
         lost: list[StormlineError] = []
         store = backend.open(hosts=proxy.hosts, on_lost=lost.append, session_timeout_ms=20_000)
         proxy.refuse = True
-        proxy.drop()
+        proxy.cut()
         eventually(lambda: not store.connected())
         backend.client.delete(f"{backend.node}/live")
         backend.open()
@@ -187,7 +187,7 @@ class TestTakeOver:
         lost: list[StormlineError] = []
         store = backend.open(hosts=proxy.hosts, on_lost=lost.append, session_timeout_ms=20_000)
         proxy.refuse = True
-        proxy.drop()
+        proxy.cut()
         eventually(lambda: not store.connected())
         backend.client.delete(f"{backend.node}/live")
         backend.client.create(f"{backend.node}/live", b"somebody")
@@ -209,7 +209,7 @@ class TestLostAnswers:
         store = backend.open(hosts=proxy.hosts)
         store.write([Put("a", 1)])
         before = proxy.multis
-        proxy.lose_reply()
+        proxy.lose("reply")
         store.write([Put("a", 2), Put("b", 1)])
         assert proxy.multis == before + 1
         assert backend.client.get(f"{backend.node}/state/a")[1].version == 1
@@ -221,14 +221,14 @@ class TestLostAnswers:
         store = backend.open(hosts=proxy.hosts)
         store.write([Put("a", 1)])
         before = proxy.multis
-        proxy.lose_request()
+        proxy.lose("request")
         store.write([Put("a", 2)])
         assert proxy.multis == before + 1
         assert backend.client.get(f"{backend.node}/state/a")[1].version == 1
 
-    @pytest.mark.parametrize("fault", ["lose_reply", "lose_request"])
-    def test_a_claim_is_made_once(self, backend: ZooKeeperBackend, proxy: ZooKeeperProxy, fault: str) -> None:
-        getattr(proxy, fault)()
+    @pytest.mark.parametrize("lost", ["reply", "request"])
+    def test_a_claim_is_made_once(self, backend: ZooKeeperBackend, proxy: ZooKeeperProxy, lost: str) -> None:
+        proxy.lose(lost)
         store = backend.open(hosts=proxy.hosts, description={"a": 1})
         assert store.epoch == 1
         assert proxy.multis == 1
@@ -238,7 +238,7 @@ class TestLostAnswers:
         self, backend: ZooKeeperBackend, proxy: ZooKeeperProxy
     ) -> None:
         store = backend.open(hosts=proxy.hosts, session_timeout_ms=20_000)
-        proxy.lose_request()
+        proxy.lose("request")
         proxy.refuse = True
         errors: list[BaseException] = []
 
@@ -264,7 +264,7 @@ class TestLostAnswers:
         lost: list[StormlineError] = []
         store = backend.open(hosts=proxy.hosts, on_lost=lost.append, session_timeout_ms=3000)
         proxy.swallow = 2
-        proxy.drop()
+        proxy.cut()
         eventually(lambda: not store.connected())
         store.write([Put("a", 1)])
         assert lost == []
@@ -274,7 +274,7 @@ class TestLostAnswers:
         store = backend.open(hosts=proxy.hosts, on_lost=lost.append)
         for n in range(3):
             proxy.refuse = True
-            proxy.drop()
+            proxy.cut()
             eventually(lambda: not store.connected())
             proxy.refuse = False
             eventually(store.connected)
