@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 from stormline.runtime import coordinator
+from stormline.runtime.backoff import Backoff
 from stormline.runtime.batches import Batch, Batches
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.coordinator import (
@@ -23,7 +24,6 @@ from stormline.runtime.coordinator import (
     Processed,
 )
 from stormline.runtime.engine import Engine
-from stormline.runtime.errors import EngineStopped
 from stormline.runtime.failures import fatal_error, too_many_attempts
 from stormline.runtime.progress import Progress
 from stormline.runtime.spout_questions import SpoutQuestions
@@ -47,18 +47,6 @@ log = logging.getLogger("stormline")
 
 IDLE_SECS = 0.02
 """Time between two questions to a spout that is not ready."""
-
-ENGINE_FAILURES_MAX = 8
-"""Waves in a row that may come to nothing before the topology stops."""
-
-UNCOUNTED_FAILURES_MAX = 20
-"""Failures in a row that are no batch's own fault, beside one for each component, before the topology stops."""
-
-ENGINE_WAIT_SECS = 0.1
-"""Time before the next wave after one that came to nothing, doubled for each in a row up to 5 s."""
-
-REPLAYS_AT_ONCE = 3
-"""Failures of one batch after which its replays begin to wait, up to a second."""
 
 COMMITS_LOOK_SECS = 0.05
 """Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
@@ -106,8 +94,7 @@ class TopologyRunner:
         self._as_tuples: set[str] = set()
         self._wave_number = 0
         self._size = WaveSize(self._pending_max)
-        self._engine_failures = 0
-        self._uncounted = 0
+        self._backoff = Backoff(env.plan.topology_id, len(env.plan.components))
         self._not_before = 0.0
         self._ask_spout_at = 0.0
         self._poison: AttemptResult | None = None
@@ -214,7 +201,7 @@ class TopologyRunner:
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         if not coordinator.is_current(self._state, attempt):
             return
-        self._check_uncounted(attempt, failure)
+        wait_secs = 0.0 if failure.counts else self._backoff.uncounted(attempt, failure)
         level = logging.WARNING if failure.counts else logging.INFO
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
         self._poison = None
@@ -223,25 +210,14 @@ class TopologyRunner:
         self._step(Failed(attempt, failure, failure.counts))
         self.progress.replays += before - (attempt.transaction_id - self._state.committed) + 1
         failures = self._state.active[attempt.transaction_id].failures
-        if failures > REPLAYS_AT_ONCE:
-            self._not_before = time.monotonic() + min(1.0, 0.01 * 2.0 ** min(failures - REPLAYS_AT_ONCE, 10))
+        self._wait(max(wait_secs, self._backoff.batch_failed(failures)))
         wave = self._waves.wave
         if wave is not None and wave.attempts[-1].attempt.transaction_id >= attempt.transaction_id:
             self._waves.cancel()
 
-    def _check_uncounted(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """Bound failures that are not the batch's own, such as input that was cut, as long as nothing commits."""
-        if failure.counts:
-            return
-        self._uncounted += 1
-        if self._uncounted > UNCOUNTED_FAILURES_MAX + len(self._env.plan.components):
-            raise EngineStopped(
-                f"topology {self._env.plan.topology_id!r} stopped: transaction {attempt} failed "
-                f"{self._uncounted} times in a row through no fault of its own, the last time: {failure.message}; "
-                "nothing durable is lost"
-            )
-        if self._uncounted > REPLAYS_AT_ONCE + len(self._env.plan.components):
-            self._not_before = max(self._not_before, time.monotonic() + 0.2)
+    def _wait(self, secs: float) -> None:
+        """Begin no wave before this time has passed."""
+        self._not_before = max(self._not_before, time.monotonic() + secs)
 
     # ------------------------------------------------------------------------------------ processing phase
 
@@ -317,7 +293,7 @@ class TopologyRunner:
         if ended.result is None:
             self._engine_failed(ended)
         else:
-            self._engine_failures = 0
+            self._backoff.wave_processed()
             self._size.processed(len(ended.wave.attempts), ended.secs)
             self._as_tuples.update(ended.result.cannot_travel)
             self._take_results(ended)
@@ -378,14 +354,8 @@ class TopologyRunner:
         first = ended.wave.attempts[0].attempt
         if not coordinator.is_current(self._state, first):
             return
-        self._engine_failures += 1
-        if ended.failure.lasting or self._engine_failures >= ENGINE_FAILURES_MAX:
-            raise EngineStopped(
-                f"topology {self._env.plan.topology_id!r} stopped: {ended.wave.title} came to nothing, "
-                f"{self._engine_failures} time(s) in a row: {ended.failure}; nothing durable is lost"
-            ) from ended.failure
+        self._wait(self._backoff.wave_failed(ended.wave.title, ended.failure))
         self._size.failed(len(ended.wave.attempts))
-        self._not_before = time.monotonic() + min(5.0, ENGINE_WAIT_SECS * 2**self._engine_failures)
         spout = self._env.plan.spout.id
         self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
 
@@ -411,7 +381,7 @@ class TopologyRunner:
             self._as_tuples.add(ended.cannot_travel[0])
         if ended.failure is None:
             self._batches.recorded(ended.attempt)
-            self._uncounted = 0
+            self._backoff.committed()
             self._step(Committed(ended.attempt))
             result = self._results.pop(ended.attempt.transaction_id)
             self.progress.committed(ended.attempt.transaction_id, result.rows)

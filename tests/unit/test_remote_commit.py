@@ -200,7 +200,7 @@ def test_an_engine_that_can_never_run_it_stops_the_topology(tmp_path: Path) -> N
 
 
 def test_a_commit_that_is_lost_again_and_again_stops_the_topology(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("stormline.runtime.topology_runner.UNCOUNTED_FAILURES_MAX", 1)
+    monkeypatch.setattr("stormline.runtime.backoff.UNCOUNTED_FAILURES_MAX", 1)
     handle, _ = run(tmp_path / "store", *[fails(lasting=False)] * 9)
     with pytest.raises(EngineStopped, match=r"failed 4 times in a row through no fault of its own.*executor lost"):
         handle.await_drained(20)

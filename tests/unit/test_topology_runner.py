@@ -80,7 +80,7 @@ def test_a_wave_that_comes_to_nothing_is_replayed_in_smaller_waves_and_is_not_he
 def test_an_engine_that_cannot_go_on_stops_the_topology(
     failures: list[EngineFailure | Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stormline.runtime.topology_runner.ENGINE_WAIT_SECS", 0.001)
+    monkeypatch.setattr("stormline.runtime.backoff.ENGINE_WAIT_SECS", 0.001)
     handle, _ = start(failures)
     with pytest.raises(EngineStopped, match=message):
         handle.await_drained(30)
