@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from stormline.runtime import coordinator
 from stormline.runtime.backoff import Backoff
-from stormline.runtime.batches import Batch, Batches
+from stormline.runtime.batches import Batches
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.coordinator import (
     Action,
@@ -23,13 +23,14 @@ from stormline.runtime.coordinator import (
     Process,
     Processed,
 )
+from stormline.runtime.definitions import Definitions
 from stormline.runtime.engine import Engine
 from stormline.runtime.failures import fatal_error, too_many_attempts
 from stormline.runtime.progress import Progress
 from stormline.runtime.spout_questions import SpoutQuestions
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import AttemptResult, Failure, Wave, WaveAttempt
+from stormline.runtime.wave import AttemptResult, Failure, Wave
 from stormline.runtime.wave_size import WaveSize
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
 from stormline.topology.attempt import TransactionAttempt
@@ -41,7 +42,6 @@ from stormline.topology.config import (
     setting,
 )
 from stormline.topology.errors import StormlineError
-from stormline.topology.topology import ComponentKind
 
 log = logging.getLogger("stormline")
 
@@ -80,7 +80,7 @@ class TopologyRunner:
         self._timeout_secs = timeout_secs
         self._batches = Batches(store)
         self._spout = SpoutQuestions(env)
-        self._kind = env.plan.spout.component.kind
+        self._definitions = Definitions(self._batches, env.plan.spout.component.kind)
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
@@ -241,35 +241,19 @@ class TopologyRunner:
         begun = self._committer.txid_begun()
         self._waves.start(Wave(
             number=self._wave_number,
-            attempts=tuple(self._wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
+            attempts=tuple(self._definitions.wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
             committed=self._batches.committed,
-            positions=self._positions_before(first),
+            positions=self._definitions.positions_before(first),
             as_tuples=frozenset(self._as_tuples),
         ))  # fmt: skip
         self.progress.processing = len(txids)
-
-    def _wave_attempt(self, action: Process, txid_begun: int) -> WaveAttempt:
-        txid = action.attempt.transaction_id
-        batch = self._batches.known[txid]
-        frozen = txid <= txid_begun
-        keeps = frozen or self._kind is not ComponentKind.OPAQUE_SPOUT
-        return WaveAttempt(
-            action.attempt,
-            action.metadata,
-            stored=batch.partitions if keeps else {},
-            rows=batch.rows if frozen and batch.fixed else None,
-            frozen=frozen,
-        )
-
-    def _positions_before(self, txid: int) -> dict[int, object]:
-        before = self._batches.known.get(txid - 1)
-        return before.positions if before is not None else {}
 
     def _initialize_new(self) -> None:
         """Begin new batches while there is room and the spout is ready; one write stores them all."""
         prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
         room = self._pending_max - len(self._state.active)
-        begun, more = self._spout.define(coordinator.next_txid(self._state), room, prev, *self._newest_positions())
+        newest = self._definitions.newest_positions(self._to_process)
+        begun, more = self._spout.define(coordinator.next_txid(self._state), room, prev, *newest)
         if not more:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if begun:
@@ -279,13 +263,6 @@ class TopologyRunner:
         elif more is False and not self._state.active:
             self.idle_looks += 1
             self._notify()
-
-    def _newest_positions(self) -> tuple[dict[int, object], int]:
-        """Return the partitions' positions after the newest batch that is known, and its txid."""
-        for txid in sorted(self._batches.known, reverse=True):
-            if txid <= self._batches.committed or (txid not in self._to_process and self._batches.known[txid].fixed):
-                return self._batches.known[txid].positions, txid
-        return {}, self._batches.committed
 
     def _wave_ended(self, ended: WaveEnded) -> None:
         self._waves.ended()
@@ -305,19 +282,16 @@ class TopologyRunner:
         for component, why in ended.result.cannot_travel.items():
             log.info("the state of bolt %r cannot travel (%s): its tuples are sent to the commit phase", component, why)
         current = [r for r in ended.result.attempts if coordinator.is_current(self._state, r.attempt)]
-        begun = {wave_attempt.attempt: wave_attempt for wave_attempt in ended.wave.attempts}
+        told = {wave_attempt.attempt: wave_attempt for wave_attempt in ended.wave.attempts}
         for result in current:
-            failure = _changed_rows(begun[result.attempt], result)
-            if failure is not None:
-                result.failure = failure
-            if self._kind is ComponentKind.PARTITIONED_SPOUT:
-                self._batches.remember(result.attempt.transaction_id, result.partitions)
+            self._definitions.take(told[result.attempt], result)
         bad = next((i for i, r in enumerate(current) if r.failure is not None), len(current))
         good = current[:bad]
-        fixed = {r.attempt.transaction_id: self._fixed(r) for r in good if not begun[r.attempt].frozen}
-        fixed = {txid: batch for txid, batch in fixed.items() if batch != self._batches.known[txid]}
+        fixed = self._definitions.fixed(told, good)
         if fixed:
-            self._unfix_after(good[-1].attempt.transaction_id)
+            stale = self._definitions.stale_after(good[-1].attempt.transaction_id, self._committer.txid_begun())
+            if stale:
+                self._batches.fix(stale)
             self._spout.named(self._batches.fix, fixed)
         if bad < len(current):
             failed = current[bad]
@@ -329,25 +303,12 @@ class TopologyRunner:
         for result in good:
             self._accept(result)
 
-    def _unfix_after(self, txid: int) -> None:
-        """Forget what opaque batches after `txid` were: they begin where earlier ones ended that may differ now."""
-        if self._kind is ComponentKind.OPAQUE_SPOUT:
-            known = self._batches.known
-            after = max(txid, self._committer.txid_begun())
-            stale = {later: Batch(known[later].metadata) for later in known if later > after and known[later].fixed}
-            if stale:
-                self._batches.fix(stale)
-
     def _accept(self, result: AttemptResult) -> None:
         if coordinator.is_current(self._state, result.attempt):
             assert self._batches.known[result.attempt.transaction_id].fixed
             self._results[result.attempt.transaction_id] = result
             self._step(Processed(result.attempt))
             self._committer.add(result)
-
-    def _fixed(self, result: AttemptResult) -> Batch:
-        metadata = self._batches.known[result.attempt.transaction_id].metadata
-        return Batch(metadata, fixed=True, rows=result.rows, partitions=result.partitions)
 
     def _engine_failed(self, ended: WaveEnded) -> None:
         assert ended.failure is not None
@@ -425,15 +386,3 @@ class TopologyRunner:
                 close()
             except BaseException:  # whatever it is, the ownership is given up
                 log.warning("ending topology %s", self._env.plan.topology_id, exc_info=True)
-
-
-def _changed_rows(wave_attempt: WaveAttempt, result: AttemptResult) -> Failure | None:
-    """Return a failure where a batch whose commit may have begun has another number of tuples now."""
-    if result.failure is not None or wave_attempt.rows is None or wave_attempt.rows == result.rows:
-        return None
-    return Failure(
-        "the spout",
-        None,
-        f"transaction {result.attempt} gave {result.rows} tuples; it gave {wave_attempt.rows} when its commit began, "
-        "and must be the same batch: it is tried again",
-    )

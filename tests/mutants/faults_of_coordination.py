@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Killer, Mutant
 
 COORDINATOR = "runtime/coordinator.py"
+DEFINITIONS = "runtime/definitions.py"
 RUNNER = "runtime/topology_runner.py"
 
 COORDINATION = (
@@ -84,7 +85,7 @@ COORDINATION = (
         "begun-batch-not-frozen",
         "2 sameness",
         "A batch whose commit has begun in this driver is read anew when it is replayed.",
-        RUNNER,
+        DEFINITIONS,
         "frozen = txid <= txid_begun",
         "frozen = txid < txid_begun",
     ),
@@ -100,7 +101,7 @@ COORDINATION = (
         "wave-begins-at-committed",
         "2 sameness",
         "A wave begins where the last committed batch ended, not where the batch before its first one ended.",
-        RUNNER,
+        DEFINITIONS,
         "before = self._batches.known.get(txid - 1)",
         "before = self._batches.known.get(self._batches.committed)",
     ),
