@@ -17,7 +17,8 @@ from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.errors import InvalidRegistration
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Plan
-from stormline.topology.serialization import Registration, Registry
+from stormline.topology.registration import Registration
+from stormline.topology.serialization import Registry
 from stormline.topology.tuples import TupleSource
 
 log = logging.getLogger("stormline")

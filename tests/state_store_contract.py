@@ -22,7 +22,8 @@ from stormline.runtime.errors import (
 from stormline.runtime.rotating_state import RotatingState
 from stormline.runtime.state_store import Delete, Put, StateStore
 from stormline.topology.errors import StormlineError, UnregisteredClass
-from stormline.topology.serialization import Registration, Registry
+from stormline.topology.registration import Registration
+from stormline.topology.serialization import Registry
 
 DESCRIPTION = {"bolts": {"count": {"parallelism": 2}}}
 

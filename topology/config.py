@@ -8,8 +8,8 @@ from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
+from stormline.topology.registration import Registration, Serializer
 from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
-from stormline.topology.serialization import Registration, Serializer
 
 MAX_SPOUT_PENDING = "topology.max.spout.pending"
 MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import strategies as st
 
 from stormline import TransactionAttempt
-from stormline.topology.serialization import Registration, Registry
+from stormline.topology.registration import Registration
+from stormline.topology.serialization import Registry
 
 
 class Colour(enum.Enum):

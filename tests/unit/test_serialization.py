@@ -31,7 +31,8 @@ from stormline.topology.errors import (
     SerializationError,
     UnregisteredClass,
 )
-from stormline.topology.serialization import DEPTH_MAX, PLAIN, Registration, Registry
+from stormline.topology.registration import Registration
+from stormline.topology.serialization import DEPTH_MAX, PLAIN, Registry
 from tests.unit.serialized_kit import EXAMPLES, REGISTERED, REGISTRY, VALUES, Base, Colour, Pair, identity
 
 
