@@ -16,7 +16,9 @@ CAVEATS: tuple[str, ...] = (
     "P4 to P6: each measurement of a peer is a fresh process whose start-up is not counted; Stormline's idle JVM waits "
     "beside it. How each peer is set up, and what is not equal, is in benchmarks/peers/README.md.",
     "P7: the empty job has as many tasks as Stormline's own job for such a batch.",
-    "P8: both sides make their record batches anew, by the same function, and count with the same function.",
+    "P8: both sides make their record batches anew, by the same function, and count with the same function. By hand "
+    "nothing is exchanged between the two processes. In P8b and P8d every word goes through the fields grouping, as in "
+    "P2; in P8e and P8f each task first counts what reaches it, as one writes it by columns.",
     "P9: the JVM's memory rises and falls with its garbage collector; read its slope beside its size.",
     "P10: the worst of all steps from one size to a larger one, by the medians of the rounds.",
     "P11: the bare SparkContext runs without its web UI, as Stormline's does; with it, it would take longer.",

@@ -30,6 +30,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("P8b", "P8", "columnar Words", "pyarrow by hand, 2 processes", TUPLES, 0.5),
     Goal("P8c", "P8", "columnar GlobalCount", "P1's row bolts", TUPLES, 10),
     Goal("P8d", "P8", "columnar Words", "P1's row bolts", TUPLES, 10),
+    Goal("P8e", "P8", "the same, counted before the fields grouping", "pyarrow by hand, 2 processes", TUPLES, 0.5),
+    Goal("P8f", "P8", "the same, counted before the fields grouping", "P1's row bolts", TUPLES, 10),
     Goal("P9", "P9", "a transaction's cost at txid 20,000", "at txid 200", "ms", 1.1, at_most=True),
     Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),

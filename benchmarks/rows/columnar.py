@@ -9,17 +9,25 @@ from benchmarks.settings import BATCH_TUPLES, PENDING
 from benchmarks.topologies import global_count, words
 
 COLUMNAR_BATCH_TUPLES = 1_000_000
-COUNT_PENDING, WORDS_PENDING = 256, 64
-COUNT_BATCHES, WORDS_BATCHES, ROW_BATCHES = 768, 96, 128
+COUNT_PENDING, WORDS_PENDING, BEFORE_PENDING = 256, 64, 256
+COUNT_BATCHES, WORDS_BATCHES, BEFORE_BATCHES, ROW_BATCHES = 768, 96, 384, 128
 
 
 def run(bench: Bench) -> None:
     """Measure P8."""
     try:
-        from benchmarks.topologies.columnar import columnar_global_count, columnar_words
+        from benchmarks.topologies.columnar import (
+            columnar_global_count,
+            columnar_words,
+            columnar_words_counted_before,
+        )
     except ImportError as error:
         raise NotAvailable(f"columnar bolts: {error}") from error
-    amounts = {"count": bench.amount(COUNT_BATCHES), "words": bench.amount(WORDS_BATCHES)}
+    amounts = {
+        "count": bench.amount(COUNT_BATCHES),
+        "words": bench.amount(WORDS_BATCHES),
+        "before": bench.amount(BEFORE_BATCHES),
+    }
     row_batches = bench.amount(ROW_BATCHES)
     size = COLUMNAR_BATCH_TUPLES
     submit = bench.lab.submit
@@ -27,9 +35,10 @@ def run(bench: Bench) -> None:
         submit(lambda topology_id: global_count.global_count(topology_id, BATCH_TUPLES), PENDING) as rows,
         submit(lambda topology_id: columnar_global_count(topology_id, size), COUNT_PENDING) as counting,
         submit(lambda topology_id: columnar_words(topology_id, size), WORDS_PENDING) as wording,
+        submit(lambda topology_id: columnar_words_counted_before(topology_id, size), BEFORE_PENDING) as before,
         BareProcesses(count=columnar_count_loop, words=columnar_words_loop) as bare,
     ):
-        streams = {"count": counting, "words": wording}
+        streams = {"count": counting, "words": wording, "before": before}
 
         def columnar(name: str) -> float:
             return amounts[name] * size / streams[name].run(amounts[name])
@@ -41,26 +50,32 @@ def run(bench: Bench) -> None:
             return row_batches * BATCH_TUPLES / rows.run(row_batches)
 
         bench.say("warming up")
-        for name, pending in (("count", COUNT_PENDING), ("words", WORDS_PENDING)):
+        for name, pending in (("count", COUNT_PENDING), ("words", WORDS_PENDING), ("before", BEFORE_PENDING)):
             streams[name].run(pending)
-            bare.run(name, pending, size)
+        for name in ("count", "words"):
+            bare.run(name, WORDS_PENDING, size)
         rows.run(PENDING)
         for number in range(bench.repeats):
-            count, count_by_hand, of_rows, word, words_by_hand = alternately(
+            count, count_by_hand, of_rows, word, words_by_hand, word_before = alternately(
                 number,
                 lambda: columnar("count"),
                 lambda: by_hand("count"),
                 row_bolts,
                 lambda: columnar("words"),
                 lambda: by_hand("words"),
+                lambda: columnar("before"),
             )
             bench.recorder.pair("P8a", count, count_by_hand, tuples=amounts["count"] * size)
             bench.recorder.pair("P8b", word, words_by_hand, tuples=amounts["words"] * size)
             bench.recorder.pair("P8c", count, of_rows)
             bench.recorder.pair("P8d", word, of_rows)
+            bench.recorder.pair("P8e", word_before, words_by_hand, tuples=amounts["before"] * size)
+            bench.recorder.pair("P8f", word_before, of_rows)
         assert global_count.stored(counting.topology_id) == counting.gate.begun * size
-        assert words.stored(wording.topology_id) == wording.gate.begun * size
+        for stream in (wording, before):
+            assert words.stored(stream.topology_id) == stream.gate.begun * size
     note = "batches of {:,}, pending {}, {} batches a measurement; a record batch for each partition's share of a batch"
     bench.recorder.note("P8a", note.format(size, COUNT_PENDING, amounts["count"]))
     bench.recorder.note("P8b", note.format(size, WORDS_PENDING, amounts["words"]))
+    bench.recorder.note("P8e", note.format(size, BEFORE_PENDING, amounts["before"]))
     bench.recorder.note("P8c", f"P1 with batches of {BATCH_TUPLES:,}, pending {PENDING}, in the same rounds")

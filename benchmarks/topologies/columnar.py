@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.topologies.columns import count_words, record_batch
+from benchmarks.topologies.columns import add_counts, count_words, counted_words, record_batch
 from benchmarks.topologies.global_count import UpdateGlobalCount
 from benchmarks.topologies.synthetic import SyntheticEmitter, SyntheticSpout
 from benchmarks.topologies.words import CountWords
@@ -54,6 +54,22 @@ class CountRows(ArrowBatchBolt):
         declarer.declare(Fields("id", "count"))
 
 
+class CountBefore(ArrowBatchBolt):
+    """Counts the words of a batch that reach one task, and passes on each word once with its count."""
+
+    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
+        self.collector = collector
+
+    def execute_batch(self, batch: Any) -> None:
+        self.collector.emit_batch(counted_words(batch))
+
+    def finish_batch(self) -> None:
+        """Do nothing: all has been emitted."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("id", "word", "count"))
+
+
 class CountColumns(ArrowBatchBolt, ICommitter):
     """Counts the words of a batch, and stores the counts when it commits, as the row bolt does."""
 
@@ -65,6 +81,13 @@ class CountColumns(ArrowBatchBolt, ICommitter):
 
     def execute_batch(self, batch: Any) -> None:
         count_words(self.counts, batch)
+
+
+class AddCounts(CountColumns):
+    """Adds up what has been counted before."""
+
+    def execute_batch(self, batch: Any) -> None:
+        add_counts(self.counts, batch)
 
 
 def columnar_global_count(topology_id: str, batch_tuples: int) -> Topology:
@@ -79,4 +102,12 @@ def columnar_words(topology_id: str, batch_tuples: int) -> Topology:
     """Build Words: 2 spout tasks, 2 columnar counting tasks, which are committers."""
     builder = TransactionalTopologyBuilder(topology_id, "spout", ColumnarSpout(2, batch_tuples // 2), 2)
     builder.set_bolt("count", CountColumns(), 2).fields_grouping("spout", Fields("word"))
+    return builder.build_topology()
+
+
+def columnar_words_counted_before(topology_id: str, batch_tuples: int) -> Topology:
+    """Build Words as one writes it by columns: 2 tasks count what reaches them, counts go through the grouping."""
+    builder = TransactionalTopologyBuilder(topology_id, "spout", ColumnarSpout(2, batch_tuples // 2), 2)
+    builder.set_bolt("partial-count", CountBefore(), 2).none_grouping("spout")
+    builder.set_bolt("count", AddCounts(), 2).fields_grouping("partial-count", Fields("word"))
     return builder.build_topology()

@@ -27,10 +27,20 @@ def record_batch(first: int, count: int) -> Any:
     return pa.RecordBatch.from_arrays([_distinct().take(_picks(first, count))], names=["word"])
 
 
+def counted_words(batch: Any) -> Any:
+    """Return a record batch with each word of a batch once, and how often it occurs."""
+    counted = pc.value_counts(batch.column(0))
+    return pa.RecordBatch.from_arrays(counted.flatten(), names=["word", "count"])
+
+
 def count_words(counts: dict[str, int], batch: Any) -> None:
     """Add how often each word occurs in a batch to `counts`."""
-    counted = pc.value_counts(batch.column(0))
-    found, numbers = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+    add_counts(counts, counted_words(batch))
+
+
+def add_counts(counts: dict[str, int], counted: Any) -> None:
+    """Add a record batch of words and numbers to `counts`."""
+    found, numbers = (column.to_pylist() for column in counted.columns)
     for word, number in zip(found, numbers, strict=True):
         counts[word] = counts.get(word, 0) + number
 

@@ -57,6 +57,20 @@ def test_a_gate_gives_as_many_batches_as_were_released() -> None:
 def test_a_stream_runs_what_is_released_and_all_is_stored(
     build: Callable[[str], Topology], stored: Callable[[str], int], batch_tuples: int
 ) -> None:
+    runs_and_stores(build, stored, batch_tuples)
+
+
+def test_columnar_streams_store_the_same() -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is optional")
+    from benchmarks.topologies import columnar
+
+    runs_and_stores(lambda topology_id: columnar.columnar_global_count(topology_id, 40), global_count.stored, 40)
+    runs_and_stores(lambda topology_id: columnar.columnar_words(topology_id, 3_000), words.stored, 3_000)
+    runs_and_stores(lambda topology_id: columnar.columnar_words_counted_before(topology_id, 3_000), words.stored, 3_000)
+
+
+def runs_and_stores(build: Callable[[str], Topology], stored: Callable[[str], int], batch_tuples: int) -> None:
+    """Release batches of a topology, and look at what is stored then."""
     topology = build("bench-test")
     gate = GATES[topology.id] = Gate()
     for database in (global_count.DATABASE, words.DATABASE):
