@@ -96,7 +96,8 @@ class StoreFlights(BaseTransactionalBolt, ICommitter):
         self.database = database
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
-        self.token = Token(context.epoch, batch_id.transaction_id, batch_id.attempt_id)
+        commit_id = context.commit_id(batch_id)
+        self.token = Token(context.epoch, batch_id.transaction_id, batch_id.attempt_id, commit_id)
         self.topology_id = context.topology_id
         self.carriers: defaultdict[str, Delays] = defaultdict(Delays)
         self.departures: Counter[tuple[str, int]] = Counter()

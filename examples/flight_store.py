@@ -3,7 +3,8 @@
 All that a transaction of the topology changes is changed by one transaction of the database, and the row in `fence`
 says which one was the last. So before anything is changed, `FlightStore.add` compares, and
 
-- skips, where this transaction is stored: it was committed here, and the driver ended before it was recorded;
+- skips, where this transaction is stored under its commit id: it was committed here, and the driver ended before it
+  was recorded;
 - applies, where the one before it is stored;
 - stops with `StoreMismatch`, where any other is: then the database and the topology's state are not of one history.
   One of them was removed or restored, or a driver that has lost its topology id to another one still writes.
@@ -25,7 +26,8 @@ from stormline import StormlineError
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS fence (
-        topology TEXT PRIMARY KEY, epoch INTEGER NOT NULL, txid INTEGER NOT NULL, attempt INTEGER NOT NULL
+        topology TEXT PRIMARY KEY, epoch INTEGER NOT NULL, txid INTEGER NOT NULL, attempt INTEGER NOT NULL,
+        commit_id INTEGER NOT NULL
     );
     CREATE TABLE IF NOT EXISTS carriers (
         carrier TEXT PRIMARY KEY, flights INTEGER NOT NULL, departed INTEGER NOT NULL, delay_minutes INTEGER NOT NULL,
@@ -45,11 +47,15 @@ class StoreMismatch(StormlineError):
 
 
 class Token(NamedTuple):
-    """What a commit shows to the database. Within one history every commit has a greater one than those before."""
+    """What a commit shows to the database. Within one history every commit has a greater one than those before.
+
+    All attempts of a transaction that may commit have the same commit id, stored before its first commit.
+    """
 
     epoch: int
     txid: int
     attempt: int
+    commit_id: int
 
 
 @dataclass(slots=True)
@@ -117,11 +123,12 @@ class FlightStore:
     def _pass_fence(self, db: sqlite3.Connection, token: Token) -> bool:
         """Tell whether this transaction is to be applied, and put its token in the fence."""
         stored = self._stored(db)
-        if stored.txid > token.txid or stored >= token:
+        other_history = stored.txid == token.txid and stored.commit_id != token.commit_id
+        if stored.txid > token.txid or stored >= token or other_history:
             raise StoreMismatch(
                 f"{self.path} holds transaction {stored.txid} of epoch {stored.epoch} of topology {self._topology!r}, "
-                f"and this is transaction {token.txid} of epoch {token.epoch}: the topology's state was removed, or "
-                "another driver has taken over; to count from the start, remove the database too"
+                f"and this is transaction {token.txid} of epoch {token.epoch}: the topology's state was removed or set "
+                "back, or another driver has taken over; to count from the start, remove the database too"
             )
         if stored.txid < token.txid - 1:
             raise StoreMismatch(
@@ -129,9 +136,9 @@ class FlightStore:
                 f"commit is {token.txid}: the database was removed or is an older copy; to count from the start, "
                 "remove the topology's state too"
             )
-        db.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?, ?)", [self._topology, *token])
+        db.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?, ?, ?)", [self._topology, *token])
         return stored.txid < token.txid
 
     def _stored(self, db: sqlite3.Connection) -> Token:
-        row = db.execute("SELECT epoch, txid, attempt FROM fence WHERE topology = ?", [self._topology]).fetchone()
-        return Token(*row) if row else Token(0, 0, 0)
+        row = db.execute("SELECT epoch, txid, attempt, commit_id FROM fence WHERE topology = ?", [self._topology])
+        return Token(*(row.fetchone() or (0, 0, 0, 0)))

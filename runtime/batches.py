@@ -1,7 +1,7 @@
 """Batches: what is durable of each transaction, and the txid that is committed. All that recovery needs (law 2).
 
 committed             {txid, attempt}: the last committed transaction
-batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …]}
+batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id}
 
 A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
 committed transaction is kept: the next one begins where it ended. Earlier ones are removed as new batches begin, so
@@ -27,12 +27,13 @@ BATCHES = "batches"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What defines one batch, as far as it is known."""
+    """What defines one batch, as far as it is known, and the id under which it commits."""
 
     metadata: Any
     fixed: bool = False
     rows: int = 0
     partitions: Mapping[int, PartitionBatch] = field(default_factory=dict)
+    commit_id: int = 0
 
     @property
     def positions(self) -> dict[int, Any]:
@@ -42,7 +43,13 @@ class Batch:
 
 def _to_value(batch: Batch) -> dict[str, Any]:
     partitions = [[p, b.metadata, b.rows, b.checksum, b.gave] for p, b in sorted(batch.partitions.items())]
-    return {"metadata": batch.metadata, "fixed": batch.fixed, "rows": batch.rows, "partitions": partitions}
+    return {
+        "metadata": batch.metadata,
+        "fixed": batch.fixed,
+        "rows": batch.rows,
+        "partitions": partitions,
+        "commit_id": batch.commit_id,
+    }
 
 
 def _from_value(txid: int, value: Any) -> Batch:
@@ -51,11 +58,18 @@ def _from_value(txid: int, value: Any) -> Batch:
             p: PartitionBatch(metadata, rows, checksum, gave)
             for p, metadata, rows, checksum, gave in value["partitions"]
         }
-        batch = Batch(value["metadata"], value["fixed"], value["rows"], partitions)
-        counts = [batch.rows, *partitions, *(n for p in partitions.values() for n in (p.rows, p.checksum))]
+        batch = Batch(value["metadata"], value["fixed"], value["rows"], partitions, value["commit_id"])
+        counts = [
+            batch.rows,
+            batch.commit_id,
+            *partitions,
+            *(n for p in partitions.values() for n in (p.rows, p.checksum)),
+        ]
         flags = [batch.fixed, *(p.gave for p in partitions.values())]
         if any(type(n) is not int or n < 0 for n in counts) or any(type(flag) is not bool for flag in flags):
-            raise ValueError("partitions, rows and checksums are whole numbers, 'fixed' and 'gave' are true or false")
+            raise ValueError(
+                "partitions, rows, checksums and the commit id are whole numbers, 'fixed' and 'gave' are true or false"
+            )
         if len(partitions) != len(value["partitions"]):
             raise ValueError("a partition comes twice")
         return batch
@@ -116,7 +130,9 @@ class Batches:
     def remember(self, txid: int, partitions: Mapping[int, PartitionBatch]) -> None:
         """Keep what an attempt has fixed of its partitions, in this process only."""
         batch = self.known[txid]
-        self.known[txid] = Batch(batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions})
+        self.known[txid] = Batch(
+            batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions}, batch.commit_id
+        )
 
     def recorded(self, attempt: TransactionAttempt) -> None:
         """Take note that the record of a commit has been written."""

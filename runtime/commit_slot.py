@@ -60,6 +60,7 @@ class CommitSlot:
 
     def _run_part(self, part: CommitPart) -> tuple[TaskReply, ...]:
         env = self._env
+        env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
         result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
         self._tasks = [
             CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)

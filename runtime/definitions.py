@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Container, Iterable, Mapping
 
 from stormline.runtime.batches import Batch, Batches
@@ -23,13 +24,15 @@ class Definitions:
         txid = action.attempt.transaction_id
         batch = self._batches.known[txid]
         frozen = txid <= txid_begun
+        assert batch.fixed or not frozen, (txid, txid_begun)
         keeps = frozen or self._kind is not ComponentKind.OPAQUE_SPOUT
         return WaveAttempt(
             action.attempt,
             action.metadata,
             stored=batch.partitions if keeps else {},
-            rows=batch.rows if frozen and batch.fixed else None,
+            rows=batch.rows if frozen else None,
             frozen=frozen,
+            commit_id=batch.commit_id if frozen else int(uuid.uuid4().hex[:16], 16) >> 1,
         )
 
     def positions_before(self, txid: int) -> dict[int, object]:
@@ -62,14 +65,14 @@ class Definitions:
     def fixed(
         self, told: Mapping[TransactionAttempt, WaveAttempt], results: Iterable[AttemptResult]
     ) -> dict[int, Batch]:
-        """Return by txid what is to be stored before any commit of these results begins, where it is not yet."""
+        """Return by txid what is to be stored before any commit of these results begins, unless it is frozen."""
         found: dict[int, Batch] = {}
         for result in results:
             txid = result.attempt.transaction_id
             known = self._batches.known[txid]
-            batch = Batch(known.metadata, fixed=True, rows=result.rows, partitions=result.partitions)
-            if not told[result.attempt].frozen and batch != known:
-                found[txid] = batch
+            wave_attempt = told[result.attempt]
+            if not wave_attempt.frozen:
+                found[txid] = Batch(known.metadata, True, result.rows, result.partitions, wave_attempt.commit_id)
         return found
 
     def stale_after(self, txid: int, txid_begun: int) -> dict[int, Batch]:

@@ -69,6 +69,7 @@ class CommitRequest:
     attempt: TransactionAttempt
     components: tuple[str, ...]
     tasks: tuple[RemoteTask, ...]
+    commit_id: int = 0
 
     @property
     def title(self) -> str:
@@ -82,6 +83,7 @@ class CommitPart:
 
     attempt: TransactionAttempt
     tasks: tuple[RemoteTask, ...]
+    commit_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ _PART, _REPLY = b"slCp", b"slCr"
 def split(request: CommitRequest, parts_max: int) -> list[bytes]:
     """Return the sealed input of each Spark task: task i of the turn is in part i mod n, n at most `parts_max`."""
     n = max(1, min(parts_max, len(request.tasks)))
-    parts = (CommitPart(request.attempt, request.tasks[i::n]) for i in range(n))
+    parts = (CommitPart(request.attempt, request.tasks[i::n], request.commit_id) for i in range(n))
     return [_seal(_PART, part, len(part.tasks), _tuples(task.inbox for task in part.tasks)) for part in parts]
 
 

@@ -58,7 +58,7 @@ class RemoteTurn:
         if self.failures or self._abandoned:
             return
         tasks = tuple(RemoteTask(task, deferred, packed[task]) for task, deferred in self._deferred.items())
-        request = CommitRequest(self._attempt, self._components, tasks)
+        request = CommitRequest(self._attempt, self._components, tasks, self._env.commit_ids[self._attempt])
         try:
             sealed = self._engine.commit(request)
         except EngineFailure as error:

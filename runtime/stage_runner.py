@@ -92,6 +92,7 @@ class StageRunner:
     """One slot of one stage in one wave: one instance serves all attempts of the wave."""
 
     def __init__(self, env: TaskEnvironment, layout: Layout, wave: Wave, stage: int, slot: int) -> None:
+        env.work_on(wave.commit_ids, wave.committed)
         self._env = env
         self._plan = env.plan
         self._layout = layout

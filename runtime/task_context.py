@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from stormline.runtime.rebinding import rebound
-from stormline.topology.errors import UnknownComponent, UnknownStream, did_you_mean
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream, did_you_mean
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.plan import Plan, PlannedComponent
 
 
 class TaskContext:
-    """What one task may know; satisfies `TopologyContext`."""
+    """What one task may know; satisfies `TopologyContext`. `commit_ids` are those of the process, by attempt."""
 
-    def __init__(self, plan: Plan, epoch: int, component: str, task: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        epoch: int,
+        component: str,
+        task: int,
+        commit_ids: Mapping[TransactionAttempt, int] = MappingProxyType({}),
+    ) -> None:
         self._plan = plan
         self._epoch = epoch
         self._component = component
         self._task = task
+        self._commit_ids = commit_ids
         self._data: dict[str, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,6 +104,16 @@ class TaskContext:
                 f"{list(self._plan.components)}{did_you_mean(component, self._plan.components)}"
             )
         return planned
+
+    def commit_id(self, attempt: TransactionAttempt) -> int:
+        """Return the id under which a transaction commits."""
+        try:
+            return self._commit_ids[attempt]
+        except KeyError:
+            raise UnknownAttempt(
+                f"component {self._component!r} asks for the commit id of {attempt}, on which this process does not "
+                "work (any more); ask for that of the attempt that `prepare`, or `commit`, was given"
+            ) from None
 
     def set_task_data(self, name: str, value: Any) -> None:
         """Keep a value for this task in this process."""

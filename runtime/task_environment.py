@@ -6,12 +6,13 @@ import copy
 import dataclasses
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline.runtime import routing
 from stormline.runtime.rebinding import TaskConf
 from stormline.runtime.task_context import TaskContext
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
 from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.errors import InvalidRegistration
@@ -56,6 +57,8 @@ class TaskEnvironment:
         self.registry = registry_of(plan)
         self._confs: dict[str, TaskConf] = {}
         self._contexts: dict[int, TaskContext] = {}
+        self.commit_ids: dict[TransactionAttempt, int] = {}
+        """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self._emitters: dict[int, Any] = {}
         self._keys: dict[int, routing.Key] = {}
@@ -80,8 +83,15 @@ class TaskEnvironment:
         """Return the context of a task."""
         context = self._contexts.get(task)
         if context is None:
-            context = self._contexts[task] = TaskContext(self.plan, self.epoch, component, task)
+            context = self._contexts[task] = TaskContext(self.plan, self.epoch, component, task, self.commit_ids)
         return context
+
+    def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
+        """Take note of attempts and their commit ids, and forget those of transactions up to `committed`."""
+        with self._lock:
+            for attempt in [old for old in self.commit_ids if old.transaction_id <= committed]:
+                del self.commit_ids[attempt]
+            self.commit_ids.update(commit_ids)
 
     def component_of(self, task: int) -> str:
         """Return the component of a task id."""

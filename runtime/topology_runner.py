@@ -239,13 +239,15 @@ class TopologyRunner:
         txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
         self._wave_number += 1
         begun = self._committer.txid_begun()
-        self._waves.start(Wave(
+        wave = Wave(
             number=self._wave_number,
             attempts=tuple(self._definitions.wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
             committed=self._batches.committed,
             positions=self._definitions.positions_before(first),
             as_tuples=frozenset(self._as_tuples),
-        ))  # fmt: skip
+        )
+        self._env.work_on(wave.commit_ids, wave.committed)
+        self._waves.start(wave)
         self.progress.processing = len(txids)
 
     def _initialize_new(self) -> None:

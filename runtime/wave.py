@@ -32,7 +32,8 @@ class WaveAttempt:
     """One attempt to process.
 
     `stored` holds the partitions that an earlier attempt has fixed. `rows` is the batch's total where it is fixed.
-    `frozen`: a commit effect may have happened, so the batch must be the same (law 2).
+    `frozen`: a commit effect may have happened, so the batch must be the same (law 2). `commit_id`: under which it
+    commits, if it does.
     """
 
     attempt: TransactionAttempt
@@ -40,9 +41,10 @@ class WaveAttempt:
     stored: Mapping[int, PartitionBatch] = field(default_factory=dict)
     rows: int | None = None
     frozen: bool = False
+    commit_id: int = 0
 
     def __reduce__(self) -> tuple[type[WaveAttempt], tuple[Any, ...]]:
-        return WaveAttempt, (self.attempt, self.metadata, self.stored, self.rows, self.frozen)
+        return WaveAttempt, (self.attempt, self.metadata, self.stored, self.rows, self.frozen, self.commit_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Wave:
     committed: int = 0
     positions: Mapping[int, Any] = field(default_factory=dict)
     as_tuples: frozenset[str] = frozenset()
+
+    @property
+    def commit_ids(self) -> dict[TransactionAttempt, int]:
+        """Under which id each attempt commits, if it does."""
+        return {wave_attempt.attempt: wave_attempt.commit_id for wave_attempt in self.attempts}
 
     @property
     def title(self) -> str:

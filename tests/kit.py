@@ -30,12 +30,16 @@ from stormline.topology.topology import Topology
 
 @dataclass
 class Ledger:
-    """A database: per key (txid, values). `finished` holds every finish_batch, `applied` every change."""
+    """A database: per key (txid, values). `finished` holds every finish_batch, `applied` every change.
+
+    `commit_ids`: under which id each transaction came to be committed.
+    """
 
     values: dict[str, tuple[int, list[Any]]] = field(default_factory=dict)
     finished: list[TransactionAttempt] = field(default_factory=list)
     applied: list[int] = field(default_factory=list)
     trail: list[Any] = field(default_factory=list)
+    commit_ids: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     def apply(self, key: str, txid: int, values: Sequence[Any]) -> None:
         """Change one key exactly once a transaction, by the txid beside it."""
@@ -153,8 +157,9 @@ class Store(BaseTransactionalBolt, ICommitter):
         self.values.append(tup[1])
 
     def finish_batch(self) -> None:
-        self.fault.strike("before", self.attempt)
         ledger = LEDGERS[self.ledger]
+        ledger.commit_ids[self.attempt.transaction_id].add(self.context.commit_id(self.attempt))
+        self.fault.strike("before", self.attempt)
         ledger.finished.append(self.attempt)
         ledger.apply(str(self.context.this_task_index), self.attempt.transaction_id, self.values)
         self.collector.emit([self.attempt, len(self.values)])

@@ -21,7 +21,7 @@ from tests.kit import NO_FAULT, Fault, Trail
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS fence (component TEXT, task INTEGER, epoch INTEGER, txid INTEGER, attempt INTEGER,
-        PRIMARY KEY (component, task));
+        commit_id INTEGER, PRIMARY KEY (component, task));
     CREATE TABLE IF NOT EXISTS stored (component TEXT, task INTEGER, txid INTEGER, value);
     CREATE TABLE IF NOT EXISTS counts (word PRIMARY KEY, count INTEGER, prev INTEGER, txid INTEGER);
     CREATE TABLE IF NOT EXISTS begun (component TEXT, task INTEGER, epoch INTEGER, txid INTEGER, attempt INTEGER,
@@ -76,11 +76,14 @@ class FencedStore:
         """Tell whether this transaction is to be applied; turn away who comes with an older token."""
         who = (context.this_component_id, context.this_task_id)
         token = _token(context, attempt)
-        row = db.execute("SELECT epoch, txid, attempt FROM fence WHERE (component, task) = (?, ?)", who).fetchone()
-        stored = tuple(row or (0, 0, 0))
-        if stored >= token:
+        query = "SELECT epoch, txid, attempt, commit_id FROM fence WHERE (component, task) = (?, ?)"
+        stored = tuple(db.execute(query, who).fetchone() or (0, 0, 0, 0))
+        if stored[:3] >= token:
             raise RuntimeError(f"{who} comes with token {token}, after {stored}")
-        db.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?, ?, ?)", (*who, *token))
+        commit_id = context.commit_id(attempt)
+        if stored[1] == attempt.transaction_id and stored[3] != commit_id:
+            raise RuntimeError(f"{who} comes with token {token} and commit id {commit_id}, after {stored}")
+        db.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?, ?, ?, ?)", (*who, *token, commit_id))
         return stored[1] < attempt.transaction_id
 
     def add(self, context: Any, attempt: TransactionAttempt, values: Sequence[Any]) -> None:

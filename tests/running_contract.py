@@ -144,6 +144,8 @@ class RunningContract:
         self.check_replay(
             cluster, name, lambda b: b.set_bolt("x", Batch()).shuffle_grouping("spout"), Fault(where, attempts=3)
         )
+        commit_ids = [commit_id for ids in LEDGERS[name].commit_ids.values() for commit_id in ids]
+        assert len(set(commit_ids)) == len(commit_ids) == 4, "each transaction has one, whichever attempt commits"
 
     def check_replay(self, cluster: Any, name: str, bolt: Any, fault: Fault = NO_FAULT) -> None:
         topology = line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 
@@ -48,6 +49,18 @@ class TopologyContext(Protocol):
 
     def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
         """Return the fields of a stream; `UnknownComponent` or `UnknownStream` if there is none."""
+
+    def commit_id(self, attempt: TransactionAttempt) -> int:
+        """Return the id under which a transaction commits, of at most 63 bits: the same for all its tasks.
+
+        It is drawn at random for each attempt, and stored before the first commit effect; from then on all attempts of
+        the transaction have it. So a database that holds this very transaction under another id is of another history:
+        the topology's state was set back to an older copy. It also serves as an idempotency key for systems that
+        want one.
+
+        Raises:
+            UnknownAttempt: this process does not work on `attempt`.
+        """
 
     def set_task_data(self, name: str, value: Any) -> None:
         """Keep a value for this task in this process."""

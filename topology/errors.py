@@ -154,6 +154,10 @@ class StaleEmit(EmitError):
     """Emitted by an attempt that has already ended."""
 
 
+class UnknownAttempt(StormlineError, LookupError):
+    """Asked for the commit id of an attempt that this process does not work on."""
+
+
 class InvalidChoice(EmitError):
     """A custom grouping chose a task that is none of the bolt's."""
 

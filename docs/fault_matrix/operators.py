@@ -61,12 +61,14 @@ ROWS = (
     Row(
         key="operator-set-back-by-one",
         fault="puts a snapshot back that lacks just the last transaction, and its batch comes out otherwise",
-        must="it should be refused; the fence takes it for a replay, and skips it",
-        simulated=Open(
-            "a fence of epoch, txid and attempt cannot tell: user code is not told whether its batch may have "
-            "been committed before"
+        must="the database's fence holds the transaction under another commit id: the topology stops, at each start",
+        simulated=(
+            f"{OF_OPERATORS}test_a_state_set_back_by_the_last_transaction_is_refused_where_its_batch_comes_out_otherwise",
         ),
-        real=Open("as simulated"),
+        real=(
+            f"{SET_BACK}test_a_snapshot_that_lacks_just_the_last_transaction_is_refused_where_its_batch_comes_out_"
+            "otherwise",
+        ),
     ),
     Row(
         key="operator-set-back-live",

@@ -18,7 +18,8 @@ from tests.chaos.numbers import Sums
 
 SCHEMA = """
 CREATE TABLE fence (
-    topology text, task int, epoch bigint, txid bigint, attempt bigint, PRIMARY KEY (topology, task)
+    topology text, task int, epoch bigint, txid bigint, attempt bigint, commit_id bigint DEFAULT 0,
+    PRIMARY KEY (topology, task)
 );
 CREATE TABLE state (
     topology text, key int, task int, count bigint, total numeric, squares numeric, txid bigint,
@@ -33,7 +34,7 @@ CREATE TABLE refusals (topology text, task int, epoch bigint, txid bigint, attem
 CREATE TABLE skips (topology text, task int, epoch bigint, txid bigint, attempt bigint);
 """
 
-MOVE_FENCE = "UPDATE fence SET (epoch, txid, attempt) = (%s, %s, %s) WHERE topology = %s AND task = %s"
+MOVE_FENCE = "UPDATE fence SET (epoch, txid, attempt, commit_id) = (%s, %s, %s, %s) WHERE topology = %s AND task = %s"
 
 ADD = """
 INSERT INTO state AS s SELECT %s, key, %s, count, total, squares, %s
@@ -70,7 +71,7 @@ class Refused(Exception):
 
 
 class OutOfOrder(Exception):
-    """The fence has not seen the transaction before this one."""
+    """The fence has not seen the transaction before this one, or this one under another commit id."""
 
 
 _idle: defaultdict[str, list[psycopg.Connection]] = defaultdict(list)
@@ -91,13 +92,15 @@ class Ledger:
         sums: Mapping[int, Sums],
         ranges: Mapping[int, Range],
         within: Callable[[], None] = lambda: None,
+        *,
+        commit_id: int,
     ) -> None:
         """Add the sums of one task of one transaction, unless they are there; all of it or nothing.
 
         Raises:
             FailedException: the database did not answer: nobody knows whether it is there now.
             Refused: a newer token has been here.
-            OutOfOrder: the transaction before is missing.
+            OutOfOrder: the transaction before is missing, or this one is there under another commit id.
         """
         try:
             with _lock:
@@ -105,7 +108,7 @@ class Ledger:
             db = db or psycopg.connect(self._dsn, connect_timeout=CONNECT_SECS)
             try:
                 with db.transaction():
-                    if self._pass_fence(db, token, task):
+                    if self._pass_fence(db, token, task, commit_id):
                         self._write(db, token, task, sums, ranges)
                     else:
                         db.execute("INSERT INTO skips VALUES (%s, %s, %s, %s, %s)", (self._topology, task, *token))
@@ -121,19 +124,20 @@ class Ledger:
         except psycopg.Error as error:
             raise FailedException(f"PostgreSQL: {type(error).__name__}: {error}") from error
 
-    def _pass_fence(self, db: psycopg.Connection, token: Token, task: int) -> bool:
+    def _pass_fence(self, db: psycopg.Connection, token: Token, task: int, commit_id: int) -> bool:
         """Tell whether this transaction is to be applied, and put its token in the fence."""
         row = db.execute(
-            "SELECT epoch, txid, attempt FROM fence WHERE topology = %s AND task = %s FOR UPDATE",
+            "SELECT commit_id, epoch, txid, attempt FROM fence WHERE topology = %s AND task = %s FOR UPDATE",
             (self._topology, task),
         ).fetchone()
         assert row is not None, f"no fence for task {task} of {self._topology}"
-        stored = Token(*row)
+        under, *before = row
+        stored = Token(*before)
         if stored.txid > token.txid or stored >= token:
             raise Refused(f"task {task} comes with {tuple(token)}, after {tuple(stored)}")
-        if stored.txid < token.txid - 1:
+        if stored.txid < token.txid - 1 or (stored.txid == token.txid and under != commit_id):
             raise OutOfOrder(f"task {task} comes with {tuple(token)}, right after {tuple(stored)}")
-        db.execute(MOVE_FENCE, (*token, self._topology, task))
+        db.execute(MOVE_FENCE, (*token, commit_id, self._topology, task))
         return stored.txid < token.txid
 
     def _write(

@@ -84,6 +84,7 @@ class StoreSums(BaseTransactionalBolt, ICommitter):
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.token = Token(context.epoch, batch_id.transaction_id, batch_id.attempt_id)
+        self.commit_id = context.commit_id(batch_id)
         self.topology = context.topology_id
         self.task = context.this_task_index
         self.sums: dict[int, Sums] = {}
@@ -100,7 +101,14 @@ class StoreSums(BaseTransactionalBolt, ICommitter):
     def finish_batch(self) -> None:
         deaths.meet(self.folder, deaths.BEFORE)
         ledger = Ledger(self.dsn, self.topology)
-        ledger.add(self.token, self.task, self.sums, self.ranges, lambda: deaths.meet(self.folder, deaths.WITHIN))
+        ledger.add(
+            self.token,
+            self.task,
+            self.sums,
+            self.ranges,
+            lambda: deaths.meet(self.folder, deaths.WITHIN),
+            commit_id=self.commit_id,
+        )
         deaths.meet(self.folder, deaths.AFTER)
 
 

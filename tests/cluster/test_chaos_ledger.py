@@ -33,14 +33,15 @@ def dsn(postgresql: PostgreSQL) -> str:
     return postgresql.dsn()
 
 
-def add(dsn: str, token: Token, task: int) -> None:
+def add(dsn: str, token: Token, task: int, commit_id: int = 7) -> None:
     """Commit one task of one transaction as the topology's committers do: keys by task, ranges by task."""
     first, end = (token.txid - 1) * ROWS_A_TRANSACTION, token.txid * ROWS_A_TRANSACTION
     sums: defaultdict[int, Sums] = defaultdict(Sums)
     for number in range(first * PARTITIONS, end * PARTITIONS):
         if key_of(number) % TASKS == task:
             sums[key_of(number)] = sums[key_of(number)].plus(Sums(1, number, number * number % MODULUS))
-    Ledger(dsn, TOPOLOGY).add(token, task, sums, {task: Range(first, end, end - first)})
+    ranges = {task: Range(first, end, end - first)}
+    Ledger(dsn, TOPOLOGY).add(token, task, sums, ranges, commit_id=commit_id)
 
 
 def run(dsn: str) -> None:
@@ -64,6 +65,8 @@ def test_a_commit_that_comes_again_is_skipped_and_one_that_was_replaced_or_is_to
             add(dsn, late, 0)
     with pytest.raises(OutOfOrder, match=r"\(3, 3, 7\), right after \(2, 1, 6\)"):
         add(dsn, Token(3, 3, 7), 0)
+    with pytest.raises(OutOfOrder, match=r"\(3, 1, 7\), right after \(2, 1, 6\)"):
+        add(dsn, Token(3, 1, 7), 0, commit_id=8)
     with psycopg.connect(dsn) as db:
         assert db.execute("SELECT txid, attempt FROM ledger").fetchall() == [(1, 5)]
         assert db.execute("SELECT count(*) FROM refusals").fetchall() == [(4,)]
@@ -72,7 +75,7 @@ def test_a_commit_that_comes_again_is_skipped_and_one_that_was_replaced_or_is_to
 
 def test_a_database_that_does_not_answer_fails_the_attempt_and_leaves_nothing(dsn: str, postgresql: PostgreSQL) -> None:
     with pytest.raises(FailedException, match="PostgreSQL: OperationalError"):
-        Ledger(postgresql.dsn(1), TOPOLOGY).add(Token(1, 1, 1), 0, {}, {})
+        Ledger(postgresql.dsn(1), TOPOLOGY).add(Token(1, 1, 1), 0, {}, {}, commit_id=7)
     add(dsn, Token(1, 1, 1), 0)
     (backend,) = postgresql.connections()  # the ledger keeps it
     backend.kill()

@@ -86,6 +86,7 @@ class Zookeeper:
             "fixed": True,
             "rows": 6,
             "partitions": [[0, [0, 3], 3, 0, True], [1, {"a": b"x"}, 3, 77, False]],
+            "commit_id": 7,
         }
         self.values: list[Any] = [
             {"epoch": 3, "token": "ab" * 16, "writes": 17},

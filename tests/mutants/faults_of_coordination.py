@@ -90,6 +90,14 @@ COORDINATION = (
         "frozen = txid < txid_begun",
     ),
     Mutant(
+        "commit-id-drawn-anew",
+        "2 sameness",
+        "A batch whose commit may have begun commits under another id when it is replayed.",
+        DEFINITIONS,
+        "commit_id=batch.commit_id if frozen else int(",
+        "commit_id=int(",
+    ),
+    Mutant(
         "found-batch-not-frozen",
         "2 sameness",
         "A driver that takes over reads a batch anew although its commit may have begun in the driver before.",

@@ -97,7 +97,8 @@ class Storing(BaseTransactionalBolt, ICommitter):
 
     def finish_batch(self) -> None:
         token = token_of(self.context, self.attempt)
-        world().oracle.commit_begins(self.table, self.context.this_task_index, token)
+        commit_id = self.context.commit_id(self.attempt)
+        world().oracle.commit_begins(self.table, self.context.this_task_index, token, commit_id)
         fail_on_order("committer: failed", "committer: bug")
         for key, rows in sorted(self.shares().items()):
             send(self.table, key, token, rows)

@@ -48,6 +48,7 @@ class Oracle:
         self._frozen: dict[int, Any] = {}
         self._effects: dict[int, dict[tuple[str, str], tuple[Row, ...]]] = {}
         self._begun: set[tuple[str, int, Token]] = set()
+        self._commit_ids: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
         self.replays = 0
 
@@ -164,7 +165,7 @@ class Oracle:
             self.replays += txid in self._attempts
             self._attempts[txid] = max(before, attempt)
 
-    def commit_begins(self, component: str, task: int, token: Token) -> None:
+    def commit_begins(self, component: str, task: int, token: Token, commit_id: int) -> None:
         """See user code begin to commit."""
         self._world.note(f"{component} {task} commits {token.txid}:{token.attempt} in epoch {token.epoch}")
         if (component, task, token) in self._begun:
@@ -172,6 +173,8 @@ class Oracle:
         if not any(begun == token for *_, begun in self._begun):
             self._check_ownership(token)
         self._begun.add((component, task, token))
+        if self._commit_ids.setdefault(token.txid, commit_id) != commit_id:
+            self.broken(f"law 2: {token} commits under another id than an earlier attempt")
         if not self._placed:  # what runs on the executors may not have heard of it
             self._check_current(token.txid, token.attempt)
         if token.txid > self.committed + 1:

@@ -120,7 +120,8 @@ class Emitter:
             collector.emit([attempt, partition, offset, 0])
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        world().oracle.commit_begins("emitter", self.index, token_of(self.context, attempt))
+        commit_id = self.context.commit_id(attempt)
+        world().oracle.commit_begins("emitter", self.index, token_of(self.context, attempt), commit_id)
 
     def close(self) -> None: ...
 

@@ -18,6 +18,7 @@ TIMED = (
     "topology_runner",
     "wave_thread",
     "committer",
+    "definitions",
     "side_by_side",
     "zookeeper_session",
     "zookeeper_ownership",
@@ -25,7 +26,7 @@ TIMED = (
     "zookeeper_state_store",
     "handle",
 )
-"""Modules of the runtime that wait, or start threads."""
+"""Modules of the runtime that wait, start threads, or draw what is to be drawn by the seed."""
 
 CLAIM_POLL_SECS = 0.7
 """Time between a claim's looks whether the driver before it has ended: each costs many simulated steps."""

@@ -101,12 +101,15 @@ def test_a_state_that_outlived_the_database_is_refused(database: Path) -> None:
 def test_a_stored_transaction_is_skipped_and_an_older_driver_is_refused(tmp_path: Path) -> None:
     store = FlightStore(tmp_path / "flights.sqlite", "flight-delays")
     ten = {"UA": Delays(10, 9, 90)}, {("JFK", 9): 10}
-    store.add(Token(epoch=1, txid=1, attempt=1), *ten)
-    store.add(Token(epoch=2, txid=1, attempt=2), *ten)
+    store.add(Token(epoch=1, txid=1, attempt=1, commit_id=7), *ten)
+    store.add(Token(epoch=2, txid=1, attempt=2, commit_id=7), *ten)
     assert stored_results(store.path)["carriers"] == [("UA", 10, 9, 90)]
-    for zombie in (Token(epoch=1, txid=1, attempt=1), Token(epoch=1, txid=2, attempt=1)):
+    for zombie in (Token(epoch=1, txid=1, attempt=1, commit_id=7), Token(epoch=1, txid=2, attempt=1, commit_id=8)):
         with pytest.raises(StoreMismatch, match="another driver has taken over"):
             store.add(zombie, *ten)
-    store.add(Token(epoch=2, txid=2, attempt=2), *ten)
+    store.add(Token(epoch=2, txid=2, attempt=2, commit_id=8), *ten)
     assert stored_results(store.path)["carriers"] == [("UA", 20, 18, 180)]
     assert store.txid_stored() == 2
+    with pytest.raises(StoreMismatch, match=r"transaction 2 of epoch 2 .* is transaction 2 .* removed or set back"):
+        store.add(Token(epoch=3, txid=2, attempt=3, commit_id=9), *ten)
+    assert stored_results(store.path)["carriers"] == [("UA", 20, 18, 180)]

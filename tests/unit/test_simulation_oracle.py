@@ -103,7 +103,7 @@ def an_effect_before_the_record(oracle: Oracle) -> None:
 
 
 def a_commit_that_begins_early(oracle: Oracle) -> None:
-    oracle.commit_begins("total", 0, Token(1, 2, 1))
+    oracle.commit_begins("total", 0, Token(1, 2, 1), 7)
 
 
 def a_commit_without_its_effects(oracle: Oracle) -> None:
@@ -198,7 +198,12 @@ def a_claim_of_an_old_epoch(oracle: Oracle) -> None:
 
 def a_commit_that_is_asked_for_twice(oracle: Oracle) -> None:
     for _ in range(2):
-        oracle.commit_begins("ledger", 0, Token(1, 1, 1))
+        oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+
+
+def a_second_attempt_under_another_commit_id(oracle: Oracle) -> None:
+    oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+    oracle.commit_begins("ledger", 0, Token(1, 1, 2), 8)
 
 
 def more_and_more_batches(oracle: Oracle) -> None:

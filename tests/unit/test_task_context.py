@@ -6,7 +6,9 @@ import pytest
 
 from stormline import Fields, TransactionalTopologyBuilder, compile_topology
 from stormline.runtime.task_context import TaskContext
-from stormline.topology.errors import UnknownComponent, UnknownStream
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream
 from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind
 from tests.kit import Batch, PlainSpout, Ranges, Store
 
@@ -32,6 +34,19 @@ def test_a_task_knows_its_sources_and_targets() -> None:
     assert context("store", 6).this_targets == {}
     shuffle = Grouping(GroupingKind.SHUFFLE)
     assert context("spout", 1).this_targets == {"default": {"x": shuffle, "store": whole}}
+
+
+def test_a_task_knows_the_commit_ids_of_the_attempts_that_its_process_works_on() -> None:
+    env = TaskEnvironment(context("x", 4)._plan, epoch=7)
+    mine = env.context("x", 4)
+    first, second = TransactionAttempt(1, 1), TransactionAttempt(2, 1)
+    env.work_on({first: 11})
+    env.work_on({second: 12}, committed=0)
+    assert (mine.commit_id(first), mine.commit_id(second)) == (11, 12)
+    env.work_on({}, committed=1)
+    assert mine.commit_id(second) == 12
+    with pytest.raises(UnknownAttempt, match=r"'x' asks for the commit id of 1:1, .* does not work"):
+        mine.commit_id(first)
 
 
 def test_a_task_knows_the_tasks_and_fields_of_any_component() -> None:
