@@ -59,7 +59,7 @@ from benchmarks.peers.protocol import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULTS = {GLOBAL_COUNT: (10, 100_000), WORDS: (3, 100_000)}
+DEFAULTS = {GLOBAL_COUNT: (8, 100_000), WORDS: (2, 100_000)}
 WARM_UP_BATCHES = {GLOBAL_COUNT: 5, WORDS: 1}
 FORMS = ("thread", "process")
 PARALLELISM = 2

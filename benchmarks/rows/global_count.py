@@ -8,7 +8,7 @@ from benchmarks.settings import BATCH_TUPLES
 from benchmarks.topologies.global_count import global_count, stored
 
 PENDING = 256
-BATCHES, BARE_BATCHES, SLOW_BATCHES = 512, 256, 256
+BATCHES, BARE_BATCHES, SLOW_BATCHES = 512, 256, 128
 """Batches a measurement. Ours are many: filling and emptying the pipeline costs as long as four of them."""
 
 

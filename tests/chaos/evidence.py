@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
 
 from stormline.runtime.envelope import unseal
 from stormline.topology.serialization import PLAIN
@@ -61,11 +63,22 @@ class Evidence:
 
 def committed_in_zookeeper(hosts: str, topology: str) -> int:
     """Return the transaction that ZooKeeper holds as committed."""
-    client = KazooClient(hosts, timeout=20)
-    client.start(timeout=30)
+    return int(_in_zookeeper(hosts, f"/transactional/{topology}/state/committed")["txid"])
+
+
+def owner_in_zookeeper(hosts: str, topology: str) -> int | None:
+    """Return the process id of the driver that ZooKeeper holds for the owner; None: nobody, or it does not say now."""
     try:
-        node = f"/transactional/{topology}/state/committed"
-        return int(unseal(client.get(node)[0], PLAIN, node)["txid"])
+        return int(_in_zookeeper(hosts, f"/transactional/{topology}/live")["pid"])
+    except (KazooException, KazooTimeoutError):
+        return None
+
+
+def _in_zookeeper(hosts: str, node: str) -> Any:
+    client = KazooClient(hosts, timeout=20)
+    try:
+        client.start(timeout=30)
+        return unseal(client.get(node)[0], PLAIN, node)
     finally:
         client.stop()
         client.close()

@@ -15,6 +15,7 @@ from tests.chaos import schedule
 from tests.chaos.cluster import SESSION_TIMEOUT_MS, Cluster
 from tests.chaos.deaths import Appointment
 from tests.chaos.design import Design
+from tests.chaos.evidence import owner_in_zookeeper
 from tests.chaos.processes import wait_until
 from tests.chaos.schedule import KINDS, Fault, Kind
 from tests.chaos.supervisor import Life, Supervisor
@@ -28,6 +29,10 @@ VICTIM_SECS = 20.0
 
 DEATH_SECS = 15.0
 ZOMBIE_SECS = 60.0
+
+KEPT_SECS = 20.0
+"""Time after which the claim of a session that has ended is gone for certain: who has one then is the owner."""
+
 AHEAD_ROWS = 40
 
 LATE_ZOMBIES = 0.6
@@ -105,7 +110,9 @@ class Injector:
     def _driver_stop(self, fault: Fault) -> str:
         """Let a driver sleep past its session, another one take over, and the first one wake up as a zombie."""
         group = fault.variant == "driver and its JVM"
-        life = self._life()
+        life = wait_until(lambda: self._owner(self._supervisor.driving), VICTIM_SECS)
+        if not life:
+            raise NoVictim("no driver owns the topology")
         life.frozen = True
         try:
             if fault.variant.startswith("at "):
@@ -124,9 +131,24 @@ class Injector:
             life.signal(signal.SIGCONT, group)
         finally:
             life.frozen = False
-        if not wait_until(lambda: life.ended, ZOMBIE_SECS):
+        woke_at = time.monotonic()
+
+        def kept() -> bool:  # where ZooKeeper was down meanwhile, say, it was not replaced
+            return time.monotonic() - woke_at > KEPT_SECS and self._owner(life) is life
+
+        if not wait_until(lambda: life.ended or kept(), ZOMBIE_SECS):
             raise Hanging(f"driver {life.number}, a zombie, still lives {ZOMBIE_SECS:.0f} s after it woke up")
+        if not life.ended:
+            self._supervisor.restore(life)
+            return f"driver {life.number} slept, and kept the topology"
         return f"driver {life.number} slept, then ended with {life.end()['error'] or 'nothing'}"
+
+    def _owner(self, life: Life | None) -> Life | None:
+        """Return a driver if ZooKeeper holds it for the owner of the topology."""
+        if life is None or self.design is None:
+            return None
+        owner = owner_in_zookeeper(f"127.0.0.1:{self._cluster.zookeeper.port}", self.design.topology)
+        return life if life.process.pid == owner else None
 
     def _driver_rival(self, fault: Fault) -> str:
         """Submit the topology a second time while a driver has it: that has to be refused."""

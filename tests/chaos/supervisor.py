@@ -141,6 +141,11 @@ class Supervisor:
             if self.driving is life:
                 self.driving = None
 
+    def restore(self, life: Life) -> None:
+        """Take note that a driver that was to be replaced has kept the topology, or has got it before another one."""
+        with self._lock:
+            life.replaced = None
+
     def stop(self) -> None:
         """End all drivers, those that wait too."""
         self.rest()
