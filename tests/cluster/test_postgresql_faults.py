@@ -43,7 +43,7 @@ class Adds(BaseTransactionalBolt, ICommitter):
 
     def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
         self.token = Token(context.epoch, attempt.transaction_id, attempt.attempt_id)
-        self.attempt = attempt
+        self.attempt, self.commit_id = attempt, context.commit_id(attempt)
         self.values: list[int] = []
 
     def execute(self, tup: Tuple) -> None:
@@ -53,7 +53,8 @@ class Adds(BaseTransactionalBolt, ICommitter):
         sums = {0: Sums(len(self.values), sum(self.values), 0)}
         trouble = Adds.trouble if self.attempt == TROUBLED else None
         within = (lambda: None) if trouble is None else (lambda: trouble(self.dsn))
-        Ledger(self.dsn, TOPOLOGY).add(self.token, 0, sums, {0: Range(0, 1, 1)}, within)
+        ranges = {0: Range(0, 1, 1)}
+        Ledger(self.dsn, TOPOLOGY).add(self.token, 0, sums, ranges, within, commit_id=self.commit_id)
 
 
 def drain(dsn: str, monkeypatch: pytest.MonkeyPatch, trouble: Any) -> int:
@@ -81,9 +82,9 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep hold of the connection that a commit uses."""
     pass_fence = Ledger._pass_fence
 
-    def noted(self: Ledger, db: psycopg.Connection[Any], token: Token, task: int) -> bool:
+    def noted(self: Ledger, db: psycopg.Connection[Any], token: Token, task: int, commit_id: int) -> bool:
         _current[:] = [db]
-        return pass_fence(self, db, token, task)
+        return pass_fence(self, db, token, task, commit_id)
 
     monkeypatch.setattr(Ledger, "_pass_fence", noted)
     yield
