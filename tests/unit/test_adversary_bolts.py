@@ -7,7 +7,6 @@ import copy
 import sys
 import threading
 import types
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +30,6 @@ from stormline.topology.grouping import CustomStreamGrouping
 from tests.kit import LEDGERS, Batch, CommittingTrail, PartitionedSpout, Ranges, Store, line, numbers
 
 PENDING_4 = {"topology.max.spout.pending": 4}
-
-
-@pytest.fixture(autouse=True)
-def fresh_ledgers() -> Iterator[None]:
-    LEDGERS.clear()
-    yield
-    LEDGERS.clear()
 
 
 def drain(*bolts: Any, rows: Any = None, config: Any = None) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,15 +17,6 @@ from stormline.runtime.wave import Wave, WaveAttempt, WaveResult
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
 from stormline.topology.compiler import compile_topology
 from tests.kit import EVENTS, LEDGERS, CommittingTrail, Store, eventually, line, numbers
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    LEDGERS.clear()
-    EVENTS.clear()
-    yield
-    LEDGERS.clear()
-    EVENTS.clear()
 
 
 class Hangs(CommittingTrail):

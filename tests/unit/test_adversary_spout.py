@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,13 +26,6 @@ from stormline.runtime.wave import Wave, WaveAttempt
 from tests.kit import LEDGERS, NO_FAULT, Batch, Fault, Store, eventually
 
 PENDING_4 = {"topology.max.spout.pending": 4}
-
-
-@pytest.fixture(autouse=True)
-def fresh_ledgers() -> Iterator[None]:
-    LEDGERS.clear()
-    yield
-    LEDGERS.clear()
 
 
 class OwnEmitter:

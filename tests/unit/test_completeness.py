@@ -31,11 +31,9 @@ FINISHED: list[tuple[str, TransactionAttempt, int]] = []
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    LEDGERS.clear()
+def fresh_finished() -> Iterator[None]:
     FINISHED.clear()
     yield
-    LEDGERS.clear()
     FINISHED.clear()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,6 @@ from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer
 from stormline.runtime.worker import MixedVersions, StageTask
 from tests.kit import LEDGERS, line, numbers
-
-
-@pytest.fixture(autouse=True)
-def fresh_ledgers() -> Iterator[None]:
-    LEDGERS.clear()
-    yield
-    LEDGERS.clear()
 
 
 class Flights:

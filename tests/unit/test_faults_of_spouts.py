@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,15 +19,6 @@ from stormline.topology.compiler import compile_topology
 from tests.kit import EVENTS, LEDGERS, PartitionedSpout, PlainSpout, Ranges, Store, eventually
 
 IDLE_FOR_SECS = 1.0
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    LEDGERS.clear()
-    EVENTS.clear()
-    yield
-    LEDGERS.clear()
-    EVENTS.clear()
 
 
 class CountingSpout(PlainSpout):

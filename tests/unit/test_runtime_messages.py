@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from stormline import Config, FailedException, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
+from stormline import Config, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
 from stormline.runtime import java
 from stormline.runtime.batches import BATCHES, COMMITTED, Batches
 from stormline.runtime.deferred_state import CannotTravel, pack_state, unpack_state
@@ -20,18 +19,20 @@ from stormline.runtime.state_store import Put
 from stormline.runtime.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import InvalidRegistration, StaleEmit, UnknownComponent, UnknownStream
-from tests.kit import EVENTS, LEDGERS, Batch, ChangingOpaqueSpout, PartitionedSpout, PlainSpout, Ranges, Store, line
+from tests.kit import (
+    EVENTS,
+    LEDGERS,
+    Batch,
+    ChangingOpaqueSpout,
+    Fault,
+    PartitionedSpout,
+    PlainSpout,
+    Ranges,
+    Store,
+    line,
+)
 
 ATTEMPT = TransactionAttempt(1, 2)
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    LEDGERS.clear()
-    EVENTS.clear()
-    yield
-    LEDGERS.clear()
-    EVENTS.clear()
 
 
 @pytest.mark.parametrize(
@@ -88,16 +89,9 @@ class Shrinking(PlainSpout):
         return emitter
 
 
-class FailsOnce(Store):
-    def finish_batch(self) -> None:
-        super().finish_batch()
-        if self.attempt == TransactionAttempt(1, 1):
-            raise FailedException("after the effect")
-
-
 def test_a_batch_of_another_number_of_tuples_after_its_commit_began_is_not_committed(caplog: Any) -> None:
     builder = TransactionalTopologyBuilder("t", "spout", Shrinking(Ranges("t", 1, hesitant=False)))
-    builder.set_bolt("store", FailsOnce("t")).global_grouping("spout")
+    builder.set_bolt("store", Store("t", Fault("after", txid=1))).global_grouping("spout")
     with InProcessCluster() as cluster:
         cluster.submit_topology("t", {}, builder.build_topology()).await_committed(1, 10)
     assert [attempt.attempt_id for attempt in LEDGERS["t"].finished] == [1, 3]

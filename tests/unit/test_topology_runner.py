@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ from stormline.runtime.starting import start_topology
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Failure, Wave, WaveResult
 from tests.kit import LEDGERS, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
-
-
-@pytest.fixture(autouse=True)
-def fresh_ledgers() -> Iterator[None]:
-    yield
-    LEDGERS.clear()
 
 
 class FaultyEngine(InProcessEngine):
