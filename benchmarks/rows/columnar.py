@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchmarks.bare import BareProcesses, columnar_count_loop, columnar_words_loop
 from benchmarks.bench import Bench, alternately
 from benchmarks.recorder import NotAvailable
@@ -9,8 +11,9 @@ from benchmarks.settings import BATCH_TUPLES, PENDING
 from benchmarks.topologies import global_count, words
 
 COLUMNAR_BATCH_TUPLES = 1_000_000
-COUNT_PENDING, WORDS_PENDING, BEFORE_PENDING = 256, 64, 256
-COUNT_BATCHES, WORDS_BATCHES, BEFORE_BATCHES, ROW_BATCHES = 512, 64, 256, 128
+WORKS: Mapping[str, tuple[int, int]] = {"count": (256, 512), "words": (64, 64), "before": (256, 256)}
+"""By work: transactions that may be pending, and batches a measurement."""
+ROW_BATCHES = 128
 
 
 def run(bench: Bench) -> None:
@@ -23,19 +26,16 @@ def run(bench: Bench) -> None:
         )
     except ImportError as error:
         raise NotAvailable(f"columnar bolts: {error}") from error
-    amounts = {
-        "count": bench.amount(COUNT_BATCHES),
-        "words": bench.amount(WORDS_BATCHES),
-        "before": bench.amount(BEFORE_BATCHES),
-    }
+    pending = {work: most for work, (most, _) in WORKS.items()}
+    amounts = {work: bench.amount(batches) for work, (_, batches) in WORKS.items()}
     row_batches = bench.amount(ROW_BATCHES)
     size = COLUMNAR_BATCH_TUPLES
     submit = bench.lab.submit
     with (
         submit(lambda topology_id: global_count.global_count(topology_id, BATCH_TUPLES), PENDING) as rows,
-        submit(lambda topology_id: columnar_global_count(topology_id, size), COUNT_PENDING) as counting,
-        submit(lambda topology_id: columnar_words(topology_id, size), WORDS_PENDING) as wording,
-        submit(lambda topology_id: columnar_words_counted_before(topology_id, size), BEFORE_PENDING) as before,
+        submit(lambda topology_id: columnar_global_count(topology_id, size), pending["count"]) as counting,
+        submit(lambda topology_id: columnar_words(topology_id, size), pending["words"]) as wording,
+        submit(lambda topology_id: columnar_words_counted_before(topology_id, size), pending["before"]) as before,
         BareProcesses(count=columnar_count_loop, words=columnar_words_loop) as bare,
     ):
         streams = {"count": counting, "words": wording, "before": before}
@@ -50,10 +50,10 @@ def run(bench: Bench) -> None:
             return row_batches * BATCH_TUPLES / rows.run(row_batches)
 
         bench.say("warming up")
-        for name, pending in (("count", COUNT_PENDING), ("words", WORDS_PENDING), ("before", BEFORE_PENDING)):
-            streams[name].run(pending)
+        for name, stream in streams.items():
+            stream.run(pending[name])
         for name in ("count", "words"):
-            bare.run(name, WORDS_PENDING, size)
+            bare.run(name, pending["words"], size)
         rows.run(PENDING)
         for number in range(bench.repeats):
             count, count_by_hand, of_rows, word, words_by_hand, word_before = alternately(
@@ -75,7 +75,6 @@ def run(bench: Bench) -> None:
         for stream in (wording, before):
             assert words.stored(stream.topology_id) == stream.gate.begun * size
     note = "batches of {:,}, pending {}, {} batches a measurement; a record batch for each partition's share of a batch"
-    bench.recorder.note("P8a", note.format(size, COUNT_PENDING, amounts["count"]))
-    bench.recorder.note("P8b", note.format(size, WORDS_PENDING, amounts["words"]))
-    bench.recorder.note("P8e", note.format(size, BEFORE_PENDING, amounts["before"]))
+    for key, work in (("P8a", "count"), ("P8b", "words"), ("P8e", "before")):
+        bench.recorder.note(key, note.format(size, pending[work], amounts[work]))
     bench.recorder.note("P8c", f"P1 with batches of {BATCH_TUPLES:,}, pending {PENDING}, in the same rounds")
