@@ -4,7 +4,8 @@ EXTRAS ?= examples,test,parquet,arrow
 # Handed to pytest by `make test`, for example ARGS="tests/unit -x", to the benchmarks by `make bench`, and by
 # `make simulate` and `make chaos`: ARGS="--record docs/faults_run.json" keeps how often which fault came.
 ARGS ?=
-# Of `make simulate`: how many seeds, and the first of them.
+# Of `make simulate`: how many seeds, and the first of them. Seeds that begin where the recorded ones ended are added to
+# them, so that a long run can be done in parts.
 SEEDS ?= 20000
 FIRST ?= 0
 # How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.

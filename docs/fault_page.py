@@ -61,6 +61,8 @@ def _counts(rows: list[Row]) -> str:
 def _run(name: str, run: Mapping[str, Any]) -> str:
     told = [f"{key} {run[key]}" for key in ("seed", "first seed") if key in run]
     told += [f"{run[key]:,} {key}" for key in ("seeds", "tuples", "violations") if key in run]
+    if "seeds" in run:
+        told += [f"{run['seeds'] / max(run['secs'], 1):.0f} seeds/s on Python {run['python']}"]
     return (
         f"{name}, {run['date']}, at commit {run['commit']}: {', '.join(told)}; {sum(run['faults'].values()):,} faults"
     )

@@ -61,7 +61,12 @@ def main() -> int:
         print(failure_text(outcome, options.events), end="\n\n")
     print(summary.text())
     if options.record is not None:
-        run = {"first seed": options.first, "seeds": summary.seeds, "violations": len(summary.failed)}
+        run = {
+            "first seed": options.first,
+            "seeds": summary.seeds,
+            "secs": round(summary.elapsed_secs),
+            "violations": len(summary.failed),
+        }
         record(options.record, "simulation", run, summary.faults)
     return 1 if summary.failed else 0
 

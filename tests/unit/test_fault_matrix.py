@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import platform
 from collections import Counter
 from pathlib import Path
 
@@ -87,9 +88,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run.json"
 
 
+def seeds(first: int, count: int) -> dict[str, int]:
+    return {"first seed": first, "seeds": count, "secs": 2, "violations": 0}
+
+
 def test_a_run_is_recorded_beside_the_other_and_in_place_of_the_one_before(run: Path) -> None:
     recorded.record(run, "chaos", {"seed": 7, "violations": 0}, Counter({"driver-kill: driver": 2, "driver-rival": 1}))
-    recorded.record(run, "simulation", {"first seed": 0, "seeds": 10, "violations": 0}, Counter({"slow": 5}))
+    recorded.record(run, "simulation", seeds(0, 10), Counter({"slow": 5}))
     recorded.record(run, "chaos", {"seed": 8, "violations": 0}, Counter({"driver-kill: driver": 3}))
     runs = json.loads(run.read_text(encoding="utf-8"))
     assert (runs["chaos"]["seed"], runs["chaos"]["faults"]) == (8, {"driver-kill: driver": 3})
@@ -97,6 +102,32 @@ def test_a_run_is_recorded_beside_the_other_and_in_place_of_the_one_before(run: 
     assert runs["chaos"]["date"]
     assert runs["chaos"]["commit"]
     assert "- chaos, 20" in fault_page.page()
+
+
+def test_seeds_that_go_on_where_the_last_ones_ended_are_added_to_them(run: Path) -> None:
+    recorded.record(run, "simulation", seeds(0, 10), Counter({"slow": 5}))
+    recorded.record(run, "simulation", seeds(10, 20), Counter({"slow": 1, "task: late": 2}))
+    stored = json.loads(run.read_text(encoding="utf-8"))["simulation"]
+    assert [stored[key] for key in ("first seed", "seeds", "secs", "violations")] == [0, 30, 4, 0]
+    assert stored["faults"] == {"slow": 6, "task: late": 2}
+    assert ": first seed 0, 30 seeds, 0 violations, 8 seeds/s on Python 3." in fault_page.page()
+
+
+@pytest.mark.parametrize(
+    ("first", "commit", "python"), [(11, "a", "3.11.7"), (0, "a", "3.11.7"), (10, "b", "3.11.7"), (10, "a", "3.13.0")]
+)
+def test_seeds_that_do_not_go_on_are_a_run_of_their_own(
+    run: Path, monkeypatch: pytest.MonkeyPatch, first: int, commit: str, python: str
+) -> None:
+    def record(first: int, count: int, commit: str, python: str) -> None:
+        monkeypatch.setattr(recorded, "_commit", lambda written: commit)
+        monkeypatch.setattr(platform, "python_version", lambda: python)
+        recorded.record(run, "simulation", seeds(first, count), Counter({"slow": count}))
+
+    record(0, 10, "a", "3.11.7")
+    record(first, 20, commit, python)
+    stored = json.loads(run.read_text(encoding="utf-8"))["simulation"]
+    assert (stored["first seed"], stored["seeds"], stored["faults"]) == (first, 20, {"slow": 20})
 
 
 def test_the_page_says_how_often_and_what_is_open(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
