@@ -131,8 +131,12 @@ def main(settings: str, number: str) -> int:
         logging.getLogger("stormline").exception("driver %s ends", number)
         driver.end(error)
         return 1
-    driver.end(None)
-    return 0
+    else:
+        driver.end(None)
+        return 0
+    finally:  # one of these may come yet, and would kill the process: Python takes its handlers away as it ends
+        for told in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(told, signal.SIG_IGN)
 
 
 if __name__ == "__main__":
