@@ -5,24 +5,32 @@ from __future__ import annotations
 WAVE_SECS = 3.0
 """A wave that takes longer is too large: what Spark costs a job is then 3 % of it, and a replay costs all of it."""
 
+CAREFUL_WAVES = 16
+"""After a wave that came to nothing so many are processed before one is larger again: it may have been too large for
+the executors' memory, or its result for the driver, and every second one would be."""
+
 
 class WaveSize:
     """At most topology.max.spout.pending; fewer where processing takes long, half after a wave that came to nothing."""
 
     def __init__(self, pending_max: int) -> None:
         self._pending_max = pending_max
+        self._careful_waves = 0
         self.attempts_max = pending_max
 
     def processed(self, attempts: int, secs: float) -> None:
         """Take note of a wave that has been processed."""
         if secs > WAVE_SECS:
             self.attempts_max = max(1, min(self.attempts_max, int(attempts * WAVE_SECS / secs)))
+        elif self._careful_waves:
+            self._careful_waves -= 1
         elif secs <= WAVE_SECS / 2:
             self.attempts_max = min(self._pending_max, self.attempts_max * 2)
 
     def failed(self, attempts: int) -> None:
         """Take note of a wave that came to nothing, or took too long."""
         self.attempts_max = max(1, attempts // 2)
+        self._careful_waves = CAREFUL_WAVES
 
     def enough(self, room: int) -> bool:
         """Tell whether a wave is worth its job where `room` transactions may be active beside those that wait for

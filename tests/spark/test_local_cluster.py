@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from pyspark import SparkContext
 
 from stormline import BaseBasicBolt, Fields, LocalCluster, TransactionalTopologyBuilder, TransactionAttempt
 from stormline.topology.errors import InvalidConfig
@@ -20,7 +21,7 @@ from tests.running_contract import PENDING_4
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
+def cluster(spark: SparkContext) -> Iterator[LocalCluster]:
     with LocalCluster(master="local[2]", conf={"spark.ui.enabled": "false"}) as made:
         yield made
 
@@ -55,6 +56,29 @@ class Diary(BaseBasicBolt):
 
     def cleanup(self) -> None:
         self.note("cleanup")
+
+
+def test_a_wave_whose_result_is_larger_than_the_driver_takes_is_tried_as_smaller_ones(
+    spark: SparkContext, cluster: LocalCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = spark._jsc.sc().conf()
+    before = conf.get("spark.driver.maxResultSize")
+    rows = numbers(64)
+    long = {p: [f"{number} {os.urandom(10_000).hex()}" for number in part] for p, part in rows.items()}
+    topology = line("large", long, 2, lambda b: b.set_bolt("store", Store("large")).global_grouping("spout"))
+    conf.set("spark.driver.maxResultSize", "300k")  # four batches are 320 kB
+    try:
+        with caplog.at_level("INFO", "stormline"):
+            handle = cluster.submit_topology("large", {"topology.max.spout.pending": 8}, topology)
+            handle.await_drained(60)
+            handle.kill()
+    finally:
+        conf.set("spark.driver.maxResultSize", before)
+    assert sorted(LEDGERS["large"].all()) == sorted([*long[0], *long[1]])
+    failed = [record.getMessage() for record in caplog.records if "came to nothing" in record.getMessage()]
+    waves = ["wave 1, txids 1–8", "wave 2, txids 1–4"]
+    assert [wave in message for wave, message in zip(waves, failed, strict=True)] == [True, True]
+    assert all("is bigger than spark.driver.maxResultSize" in message for message in failed)
 
 
 def test_a_killed_python_worker_is_replayed(cluster: LocalCluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormline.runtime.wave_size import WAVE_SECS, WaveSize
+from stormline.runtime.wave_size import CAREFUL_WAVES, WAVE_SECS, WaveSize
 
 
 def test_a_wave_that_takes_long_is_followed_by_one_that_should_not() -> None:
@@ -20,11 +20,22 @@ def test_a_wave_that_takes_long_is_followed_by_one_that_should_not() -> None:
 
 def test_waves_that_take_little_grow_up_to_pending() -> None:
     size = WaveSize(64)
-    size.failed(40)
-    assert size.attempts_max == 20
-    for attempts_max in (40, 64, 64):
+    size.processed(64, 3 * WAVE_SECS)
+    assert size.attempts_max == 21
+    for attempts_max in (42, 64, 64):
         size.processed(3, WAVE_SECS / 2)
         assert size.attempts_max == attempts_max
+
+
+def test_after_a_wave_that_came_to_nothing_many_are_smaller_before_one_is_larger_again() -> None:
+    size = WaveSize(64)
+    size.failed(40)
+    for _ in range(CAREFUL_WAVES):
+        assert size.attempts_max == 20
+        size.processed(20, WAVE_SECS / 2)
+    for attempts_max in (20, 40, 64):
+        assert size.attempts_max == attempts_max
+        size.processed(20, WAVE_SECS / 2)
     size.failed(1)
     assert size.attempts_max == 1
 
