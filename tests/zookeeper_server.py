@@ -21,6 +21,8 @@ START_SECS = 60.0
 class ZooKeeperServer:
     """A server on a free port of 127.0.0.1 that keeps its data, and its port, when started again."""
 
+    MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+
     def __init__(self, data_dir: Path, settings: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> None:
         self.data_dir = data_dir
         self.port = free_port()
@@ -44,6 +46,11 @@ class ZooKeeperServer:
 
     def start(self) -> None:
         """Start the server, and wait until it serves."""
+        self.launch()
+        self.wait_serving()
+
+    def launch(self) -> None:
+        """Start the server."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         config = self.data_dir / "zoo.cfg"
         config.write_text(
@@ -57,17 +64,32 @@ class ZooKeeperServer:
                 java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
                 "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true",
                 *self._jvm_options, "-cp", f"{JARS}/*",
-                "org.apache.zookeeper.server.ZooKeeperServerMain", config,
+                self.MAIN, config,
             ]
         )  # fmt: skip
+
+    def wait_serving(self) -> None:
+        """Wait until it serves."""
         deadline = time.monotonic() + START_SECS
-        while not _serves(self.port):
+        while self.mode() is None:
+            assert self._process is not None, "the ZooKeeper server was not launched"
             assert self._process.poll() is None, "the ZooKeeper server did not start"
             assert time.monotonic() < deadline, "the ZooKeeper server does not serve"
             time.sleep(0.02)
 
     def _launch(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def mode(self) -> str | None:
+        """Return standalone, leader or follower; None while it does not serve."""
+        # A server that listens but does not serve yet swallows a client's first request, which then waits in vain.
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+                probe.sendall(b"srvr")
+                said = probe.recv(65536, socket.MSG_WAITALL).decode()
+        except OSError:
+            return None
+        return next((line.removeprefix("Mode: ") for line in said.splitlines() if line.startswith("Mode: ")), None)
 
     def kill(self) -> None:
         """End the server as a power cut would."""
@@ -95,13 +117,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _serves(port: int) -> bool:
-    # A server that listens but does not serve yet swallows a client's first request, which then waits in vain.
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as probe:
-            probe.sendall(b"srvr")
-            return b"Mode:" in probe.recv(65536, socket.MSG_WAITALL)
-    except OSError:
-        return False

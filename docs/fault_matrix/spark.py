@@ -159,7 +159,7 @@ ROWS = (
         fault="a commit on the executors finds no slot because waves hold them all",
         must="it gets the next one that is free",
         simulated=Open("the simulated executors have as many slots as are asked for"),
-        real=Open("Spark's fair scheduler is set for it; no test fills all slots"),
+        real=(f"{PLACED_ON_SPARK}test_a_commit_gets_the_next_slot_that_is_free_while_a_wave_waits_for_all_of_them",),
     ),
     Row(
         key="spark-wave-cancelled-beside-commit",
@@ -207,8 +207,10 @@ ROWS = (
         key="spark-result-size",
         fault="a wave's result is larger than `spark.driver.maxResultSize`",
         must="the wave fails cleanly, and smaller ones are tried",
-        simulated=ONE_PROCESS,
-        real=Open("Stormline lifts the limit where the user sets none; no test sets one"),
+        simulated=(
+            f"{UNIT}test_wave_size.py::test_after_a_wave_that_came_to_nothing_many_are_smaller_before_one_is_larger_again",
+        ),
+        real=(f"{LOCAL}test_a_wave_whose_result_is_larger_than_the_driver_takes_is_tried_as_smaller_ones",),
     ),
     Row(
         key="spark-large-batch",

@@ -7,6 +7,7 @@ from docs.fault_matrix.tests import (
     CAMPAIGN,
     COMMITTER,
     EMBEDDED,
+    ENSEMBLE,
     RUNNER,
     STORE,
     UNIT,
@@ -123,14 +124,17 @@ ROWS = (
         fault="most servers of an ensemble are lost",
         must="no progress, nothing corrupt; goes on when they are back",
         simulated=Open("the simulated server is one"),
-        real=Open("the tests run single servers"),
+        real=(
+            f"{ENSEMBLE}test_without_most_of_its_servers_a_write_waits_and_is_done_once_when_they_are_back",
+            f"{ENSEMBLE}test_without_most_of_its_servers_for_long_the_driver_stops_and_the_next_one_finds_what_was_written",
+        ),
     ),
     Row(
         key="zookeeper-leader",
         fault="the ensemble elects another leader",
         must="an interruption, as any",
         simulated=Open("the simulated server is one"),
-        real=Open("the tests run single servers"),
+        real=(f"{ENSEMBLE}test_the_leader_dies_in_the_midst_of_writes_and_each_write_is_done_once",),
     ),
     Row(
         key="zookeeper-disk-full",

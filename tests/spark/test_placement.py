@@ -140,6 +140,53 @@ def test_cancelling_a_wave_does_not_cancel_a_commit(cluster: LocalCluster, tmp_p
     assert [one.attempt for one in store.begun() if one.txid == 1] == [1], "the commit that ran was not touched"
 
 
+class Works(Batch):
+    """Works for a while in each batch."""
+
+    def finish_batch(self) -> None:
+        time.sleep(0.1)
+        super().finish_batch()
+
+
+def launches(sc: SparkContext, title: str) -> list[tuple[int, list[int]]]:
+    """Return the jobs whose description begins so: number, and when the tasks of its last stage began (ms)."""
+    status = sc._jsc.sc().statusStore()
+    listed = status.jobsList(None)
+    found = []
+    for job in (listed.apply(i) for i in range(listed.size())):
+        if (job.description().getOrElse(None) or "").startswith(title):
+            stages = job.stageIds()
+            tasks = status.taskList(max(stages.apply(i) for i in range(stages.size())), 0, 100)
+            found.append((job.jobId(), sorted(tasks.apply(i).launchTime().getTime() for i in range(tasks.size()))))
+    return sorted(found)
+
+
+def test_a_commit_gets_the_next_slot_that_is_free_while_a_wave_waits_for_all_of_them(
+    spark: SparkContext, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Six tasks of a wave share two slots; the second turn of the commit before, a younger job, comes between them."""
+    store, last = FencedStore(tmp_path / "store.sqlite"), FencedStore(tmp_path / "last.sqlite")
+    topology = line(
+        "starved",
+        numbers(80),
+        5,
+        lambda b: b.set_bolt("works", Works(), 6).shuffle_grouping("spout"),
+        lambda b: b.set_bolt("store", Keep(store.path)).global_grouping("works"),
+        lambda b: b.set_bolt("last", Keep(last.path)).global_grouping("store"),
+    )
+    handle = cluster.submit_topology("starved", {**PLACED, "topology.workers": 6}, topology)
+    handle.await_drained(60)
+    handle.kill()
+    eventually(lambda: bool(launches(spark, "starved: commit of txid 8: last")))
+    waves = [(job, tasks) for job, tasks in launches(spark, "starved: wave") if len(tasks) == 6]
+    commits = [(job, tasks[0]) for job, tasks in launches(spark, "starved: commit") if tasks]
+    assert any(commit > wave and works[0] < begun < works[-1] for wave, works in waves for commit, begun in commits), (
+        waves,
+        commits,
+    )
+    assert sorted(store.values()) == list(range(80))
+
+
 def test_a_commit_is_cancelled_too_where_spark_has_not_heard_of_it_yet(spark: SparkContext) -> None:
     """What `SparkEngine.cancel_commit` leans on: Spark's plain cancelJobGroup would miss a job that comes later."""
     sc, _ = start_spark("stormline-tests", None, {})
