@@ -76,9 +76,10 @@ class Definitions:
         return found
 
     def stale_after(self, txid: int, txid_begun: int) -> dict[int, Batch]:
-        """Return what later batches are to be stored as while `txid` is fixed anew.
+        """Return what later batches are to be stored as before `txid` is fixed anew.
 
         Opaque ones begin where it ended: what defined them is withdrawn, unless an effect of theirs may have happened.
+        Also of those that are fixed anew together with it: that may take several writes.
         """
         if self._kind is not ComponentKind.OPAQUE_SPOUT:
             return {}

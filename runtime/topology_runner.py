@@ -291,7 +291,7 @@ class TopologyRunner:
         good = current[:bad]
         fixed = self._definitions.fixed(told, good)
         if fixed:
-            stale = self._definitions.stale_after(good[-1].attempt.transaction_id, self._committer.txid_begun())
+            stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun())
             if stale:
                 self._batches.fix(stale)
             self._spout.named(self._batches.fix, fixed)

@@ -58,6 +58,16 @@ ROWS = (
         real=("driver-kill: at after-commit", KILLED),
     ),
     Row(
+        key="driver-killed-between-writes",
+        fault="killed between the writes of what a wave has fixed, which was too large for one",
+        must="no fixed batch that the next driver finds begins elsewhere than the one before it ends",
+        simulated=(
+            "driver: killed",
+            f"{RUNNER}test_what_defined_later_batches_is_withdrawn_before_earlier_ones_are_fixed_anew",
+        ),
+        real=Open("no test has a megabyte of metadata"),
+    ),
+    Row(
         key="driver-executors-survive",
         fault="its Python process dies; its JVM and executors live on",
         must="they end by themselves; what they still do belongs to an attempt that is over",

@@ -106,4 +106,13 @@ PROCESSING = (
         "            for exchange in run.exchanges:\n",
         "            for exchange in run.exchanges[1:]:\n",
     ),
+    Mutant(
+        "fixed-anew-beside-old-ones",
+        "2 sameness",
+        "Where batches of an opaque spout are fixed anew, what defined the later of them before is left in the way.",
+        "runtime/topology_runner.py",
+        "self._definitions.stale_after(min(fixed), ",
+        "self._definitions.stale_after(max(fixed), ",
+        seeds_max=6000,
+    ),
 )

@@ -78,6 +78,22 @@ class Oracle:
             self.broken(f"bounded: {len(self.stored)} batches stored, at most {self._pending_max} may be active")
         if max(self.stored, default=0) > self.committed + self._pending_max:
             self.broken(f"pending: batch {max(self.stored)} is stored, {self.committed} is committed")
+        self._check_chain()
+
+    def _check_chain(self) -> None:
+        """See that a driver which finds this goes on where it must: a fixed batch begins where the one before ends."""
+        ends = dict(self.positions)
+        for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
+            batch = self.stored.get(txid)
+            if batch is None or not batch["fixed"]:
+                break
+            for partition, first, end in self._ranges(batch):
+                if first != ends.get(partition, 0):
+                    self.broken(
+                        f"law 2: batch {txid} is stored to begin at {first} of partition {partition}, the one before "
+                        f"ends at {ends.get(partition, 0)}"
+                    )
+                ends[partition] = end
 
     def _check_owner(self, session: int, change: Change, claim: bool) -> None:
         if change.after is None:
@@ -133,12 +149,7 @@ class Oracle:
                     return self.broken(f"law 1: {txid} is recorded, its effect on {key} did not happen")
         if len(contents) > 1:
             return self.broken(f"law 7: {txid} is committed with rows of several executions: {contents}")
-        for partition, first, end in self._ranges(self.stored[txid]):
-            if first != self.positions.get(partition, 0):
-                return self.broken(
-                    f"partition {partition} of batch {txid} begins at {first}, the one before ended at "
-                    f"{self.positions.get(partition, 0)}"
-                )
+        for partition, _, end in self._ranges(self.stored[txid]):
             self.positions[partition] = end
         return None
 

@@ -6,11 +6,12 @@ What must not know that it is simulated stays as it is: only these names of thes
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from stormline.runtime.errors import StateTooLarge
 from tests.simulation.scheduler import Empty, Scheduler, SimCondition, SimEvent, SimLock, SimQueue, Task
 from tests.simulation.world import World
 
@@ -27,6 +28,9 @@ TIMED = (
     "handle",
 )
 """Modules of the runtime that wait, start threads, or draw what is to be drawn by the seed."""
+
+WRITE_BYTES_MAX = 150
+"""Where writes are to be small: a batch of the simulated sources takes up to 220 bytes."""
 
 CLAIM_POLL_SECS = 0.7
 """Time between a claim's looks whether the driver before it has ended: each costs many simulated steps."""
@@ -64,6 +68,12 @@ class SimThread:
         return self._task is not None and not self._task.ended.is_set()
 
 
+def _check_small(sizes: Sequence[tuple[str, int]]) -> None:
+    """As check_sizes, where a write takes little."""
+    if len(sizes) > 1 and sum(size for _, size in sizes) > WRITE_BYTES_MAX:
+        raise StateTooLarge("it does not fit in one write")
+
+
 @contextmanager
 def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     """Let the code under test live in `world`."""
@@ -99,6 +109,8 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
     if world.faults.chance(0.5):  # so small that slots send each other many, as large batches do
         put(importlib.import_module("stormline.runtime.blocks"), "BLOCK_BYTES", 1)
+    if world.faults.chance(0.2):  # so small that what a wave has fixed takes several writes, as large metadata does
+        put(importlib.import_module("stormline.runtime.state_tree"), "check_sizes", _check_small)
     try:
         yield
     finally:

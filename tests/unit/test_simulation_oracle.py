@@ -238,7 +238,7 @@ def rows_that_are_doubled(oracle: Oracle) -> None:
         (other_rows_after_an_effect, "law 2: .* brings"),
         (another_edition_after_an_effect, "law 2: .* brings"),
         (the_batch_is_cleaned_up_with_its_commit, "law 2: batch 1, the last committed one, is not stored"),
-        (a_gap, "partition 0 of batch 1 begins at 1, the one before ended at 0"),
+        (a_gap, "law 2: batch 1 is stored to begin at 1 of partition 0, the one before ends at 0"),
         (an_attempt_that_returns, "law 3: attempt 1 of 1 after attempt 1"),
         (a_wave_of_too_many, "pending: 3 transactions"),
         (a_write_of_a_zombie, "law 6: epoch 1 wrote, 2 owns"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.starting import start_topology
+from stormline.runtime.state_store import Op, Put
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Failure, Wave, WaveResult
 from tests.kit import LEDGERS, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
@@ -151,6 +153,31 @@ def test_a_stale_batch_of_an_opaque_spout_is_not_taken_for_one_whose_commit_bega
         second = cluster.submit_topology("t", config, topology(Fault("nowhere")))
         second.await_drained(20)
         assert LEDGERS["t"].all() == list(range(20))
+
+
+def test_what_defined_later_batches_is_withdrawn_before_earlier_ones_are_fixed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fixing them anew may take several writes: 3 must not end elsewhere than the 4 that is found beside it begins."""
+    puts: dict[int, list[bool]] = {3: [], 4: []}
+    write = MemoryStateStore.write
+
+    def spy(store: MemoryStateStore, ops: Sequence[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Put) and op.path in ("batches/000000000003", "batches/000000000004"):
+                puts[int(op.path[-1])].append(op.value["fixed"])
+        write(store, ops)
+
+    monkeypatch.setattr(MemoryStateStore, "write", spy)
+    spout = ChangingOpaqueSpout()
+    spout.available, spout.take, spout.batches_ahead_max = list(range(8)), 2, 9
+    builder = TransactionalTopologyBuilder("t", "spout", spout)
+    builder.set_bolt("store", Store("t", Fault("after", txid=2))).shuffle_grouping("spout")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", {"topology.max.spout.pending": 4}, builder.build_topology())
+        handle.await_drained(20)
+    assert LEDGERS["t"].all() == list(range(8))
+    assert puts == {3: [False, True, True], 4: [False, True, False, True]}
 
 
 class Misled(Batch):
