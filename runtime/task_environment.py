@@ -87,9 +87,14 @@ class TaskEnvironment:
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
-        """Take note of attempts and their commit ids, and forget those of transactions up to `committed`."""
+        """Take note of attempts and their commit ids; forget earlier attempts, and transactions up to `committed`."""
+        newest = {attempt.transaction_id: attempt.attempt_id for attempt in commit_ids}
+
+        def over(old: TransactionAttempt) -> bool:
+            return old.transaction_id <= committed or old.attempt_id < newest.get(old.transaction_id, 0)
+
         with self._lock:
-            for attempt in [old for old in self.commit_ids if old.transaction_id <= committed]:
+            for attempt in [old for old in self.commit_ids if over(old)]:
                 del self.commit_ids[attempt]
             self.commit_ids.update(commit_ids)
 

@@ -49,6 +49,19 @@ def test_a_task_knows_the_commit_ids_of_the_attempts_that_its_process_works_on()
         mine.commit_id(first)
 
 
+def test_the_commit_ids_of_attempts_that_were_replaced_are_forgotten_however_often_that_happens() -> None:
+    env = TaskEnvironment(context("x", 4)._plan, epoch=7)
+    for number in range(1, 1000):
+        env.work_on({TransactionAttempt(txid, number): number for txid in (1, 2, 3)})
+    env.work_on({TransactionAttempt(2, 7): 7})  # one that comes late does not replace what is newer
+    assert env.commit_ids == {
+        TransactionAttempt(1, 999): 999,
+        TransactionAttempt(2, 7): 7,
+        TransactionAttempt(2, 999): 999,
+        TransactionAttempt(3, 999): 999,
+    }
+
+
 def test_a_task_knows_the_tasks_and_fields_of_any_component() -> None:
     mine = context("x", 3)
     assert [list(mine.component_tasks(name)) for name in ("spout", "x", "store")] == [[1, 2], [3, 4, 5], [6]]
