@@ -10,7 +10,7 @@ says which one was the last. So before anything is changed, `FlightStore.add` co
   One of them was removed or restored, or a driver that has lost its topology id to another one still writes.
 
 Each value has the txid that stored it beside it. With one writer the fence would do; where several tasks each store
-their own keys, compare the txid of each value instead.
+their own keys, compare the txid of each value too, and let each task have a fence of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StoreMismatch(StormlineError):
 class Token(NamedTuple):
     """What a commit shows to the database. Within one history every commit has a greater one than those before.
 
-    All attempts of a transaction that may commit have the same commit id, stored before its first commit.
+    From the first attempt on of which an effect may be here, all of a transaction have the same commit id.
     """
 
     epoch: int

@@ -78,9 +78,9 @@ class FencedStore:
         token = _token(context, attempt)
         query = "SELECT epoch, txid, attempt, commit_id FROM fence WHERE (component, task) = (?, ?)"
         stored = tuple(db.execute(query, who).fetchone() or (0, 0, 0, 0))
-        if stored[:3] >= token:
-            raise RuntimeError(f"{who} comes with token {token}, after {stored}")
         commit_id = context.commit_id(attempt)
+        if stored[:3] >= token or stored[1] > attempt.transaction_id:
+            raise RuntimeError(f"{who} comes with token {token}, after {stored}")
         if stored[1] == attempt.transaction_id and stored[3] != commit_id:
             raise RuntimeError(f"{who} comes with token {token} and commit id {commit_id}, after {stored}")
         db.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?, ?, ?, ?)", (*who, *token, commit_id))

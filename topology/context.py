@@ -55,8 +55,8 @@ class TopologyContext(Protocol):
 
         It is drawn at random for each attempt, and stored before the first commit effect; from then on all attempts of
         the transaction have it. So a database that holds this very transaction under another id is of another history:
-        the topology's state was set back to an older copy. It also serves as an idempotency key for systems that
-        want one.
+        the topology's state was set back to an older copy. Together with component and task it is an idempotency key
+        where each task gets the same tuples in every attempt: by a fields or global grouping.
 
         Raises:
             UnknownAttempt: this process does not work on `attempt`.

@@ -60,15 +60,12 @@ ROWS = (
     ),
     Row(
         key="operator-set-back-by-one",
-        fault="puts a snapshot back that lacks just the last transaction, and its batch comes out otherwise",
+        fault="puts a snapshot back that lacks just the last transaction",
         must="the database's fence holds the transaction under another commit id: the topology stops, at each start",
         simulated=(
-            f"{OF_OPERATORS}test_a_state_set_back_by_the_last_transaction_is_refused_where_its_batch_comes_out_otherwise",
+            f"{OF_OPERATORS}test_a_state_set_back_by_the_last_transaction_is_refused_whether_its_batch_comes_out_the_same_or_not",
         ),
-        real=(
-            f"{SET_BACK}test_a_snapshot_that_lacks_just_the_last_transaction_is_refused_where_its_batch_comes_out_"
-            "otherwise",
-        ),
+        real=(f"{SET_BACK}test_a_snapshot_that_lacks_just_the_last_transaction_is_refused_by_its_commit_id",),
     ),
     Row(
         key="operator-set-back-live",
