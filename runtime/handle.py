@@ -80,6 +80,5 @@ class TopologyHandle:
             TimeoutError: it has not stopped within `timeout_secs`; it still will.
         """
         self._runner.stop()
-        self._thread.join(timeout_secs)
-        if self._thread.is_alive():
+        if not self._runner.ended.wait(timeout_secs):
             raise TimeoutError(f"topology {self.name!r} has not stopped within {timeout_secs} s")

@@ -65,7 +65,7 @@ class TaskEnvironment:
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
     def conf(self, component: str) -> TaskConf:
         """Return a component's configuration: its own keys win over the topology's."""
@@ -115,15 +115,14 @@ class TaskEnvironment:
 
     def basic_bolt(self, component: str, task: int) -> IBasicBolt:
         """Return the prepared BasicBolt of a task, prepared once in this process."""
-        with self._lock:
-            bolt = self._basic_bolts.get(task)
-            if bolt is None:
-                declared = self.plan.components[component].component.obj
-                assert isinstance(declared, IBasicBolt)
-                bolt = copy.deepcopy(declared)
-                bolt.prepare(self.conf(component), self.context(component, task))
-                self._basic_bolts[task] = bolt
-            return bolt
+        bolt = self._basic_bolts.get(task)
+        if bolt is None:
+            declared = self.plan.components[component].component.obj
+            assert isinstance(declared, IBasicBolt)
+            made = copy.deepcopy(declared)
+            made.prepare(self.conf(component), self.context(component, task))
+            bolt = self._basic_bolts.setdefault(task, made)
+        return bolt
 
     def emitter(self, task: int) -> Any:
         """Return the emitter of a spout task, made once in this process."""
@@ -177,17 +176,16 @@ class TaskEnvironment:
         return key
 
     def _prepared_custom(self, edge: Edge, source_task: int) -> Edge:
-        with self._lock:
-            prepared = self._customs.get((edge.index, source_task))
-            if prepared is None:
-                grouping = copy.deepcopy(edge.grouping.custom)
-                assert grouping is not None
-                source = GlobalStreamId(edge.source, edge.stream)
-                tasks = list(self.plan.components[edge.target].tasks)
-                grouping.prepare(self.context(edge.source, source_task), source, tasks)
-                prepared = dataclasses.replace(edge, grouping=dataclasses.replace(edge.grouping, custom=grouping))
-                self._customs[(edge.index, source_task)] = prepared
-            return prepared
+        prepared = self._customs.get((edge.index, source_task))
+        if prepared is None:
+            grouping = copy.deepcopy(edge.grouping.custom)
+            assert grouping is not None
+            source = GlobalStreamId(edge.source, edge.stream)
+            tasks = list(self.plan.components[edge.target].tasks)
+            grouping.prepare(self.context(edge.source, source_task), source, tasks)
+            made = dataclasses.replace(edge, grouping=dataclasses.replace(edge.grouping, custom=grouping))
+            prepared = self._customs.setdefault((edge.index, source_task), made)
+        return prepared
 
     def close(self) -> None:
         """Clean BasicBolts up and close emitters; an error in one is logged and does not keep the others open."""

@@ -48,6 +48,9 @@ log = logging.getLogger("stormline")
 IDLE_SECS = 0.02
 """Time between two questions to a spout that is not ready."""
 
+CLOSE_SECS = 15.0
+"""Time that the components may take to close."""
+
 COMMITS_LOOK_SECS = 0.05
 """Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
 
@@ -383,8 +386,22 @@ class TopologyRunner:
         log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)
         self._waves.close(wait_secs=10.0)
         self._committer.close()
-        for close in (self._spout.close, self._engine.close, self._env.close, self._store.close):
+        closed = threading.Event()
+        threading.Thread(target=self._end_without, args=(closed,), daemon=True).start()
+        for close in (self._spout.close, self._engine.close, self._env.close):
             try:
                 close()
             except BaseException:  # whatever it is, the ownership is given up
                 log.warning("ending topology %s", self._env.plan.topology_id, exc_info=True)
+        closed.set()
+        self._store.close()
+
+    def _end_without(self, closed: threading.Event) -> None:
+        """Give the ownership up, and be at an end, though what closes the components does not end: user code may hang,
+        and Spark waits for ever for cores that it has lost."""
+        if not closed.wait(CLOSE_SECS):
+            what = "closing the components of topology %s takes more than %g s; it is left to itself"
+            log.warning(what, self._env.plan.topology_id, CLOSE_SECS)
+            self._store.close()
+            self.ended.set()
+            self._notify()

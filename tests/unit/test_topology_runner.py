@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from stormline.runtime.starting import start_topology
 from stormline.runtime.state_store import Op, Put
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Failure, Wave, WaveResult
-from tests.kit import LEDGERS, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
+from tests.kit import EVENTS, LEDGERS, Basic, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
 
 
 class FaultyEngine(InProcessEngine):
@@ -178,6 +179,57 @@ def test_what_defined_later_batches_is_withdrawn_before_earlier_ones_are_fixed_a
         handle.await_drained(20)
     assert LEDGERS["t"].all() == list(range(8))
     assert puts == {3: [False, True, True], 4: [False, True, False, True]}
+
+
+class PreparesForLong(Basic):
+    """Its first prepare waits, as for a host that does not answer."""
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        if not EVENTS["prepares"].is_set():
+            EVENTS["prepares"].set()
+            EVENTS["prepared"].wait(30)
+
+
+def test_a_bolt_that_hangs_in_prepare_at_the_commit_is_left_behind_and_the_topology_goes_on() -> None:
+    topology = line(
+        "t",
+        numbers(8),
+        1,
+        lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"),
+        lambda b: b.set_bolt("after", PreparesForLong()).global_grouping("store"),
+    )
+    config = {"topology.message.timeout.secs": 0.2, "topology.max.spout.pending": 2}
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", config, topology)
+        handle.await_drained(20)
+        handle.kill(10)
+    EVENTS["prepared"].set()
+    assert sorted(LEDGERS["t"].all()) == list(range(8))
+
+
+class HangingAtClose(InProcessEngine):
+    """Its close waits, as Spark does for a job's cores when all workers are gone."""
+
+    gate: threading.Event
+
+    def close(self) -> None:
+        self.gate.wait(30)
+        super().close()
+
+
+def test_what_hangs_while_it_closes_keeps_neither_the_topology_nor_who_waits_for_its_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("stormline.runtime.topology_runner.CLOSE_SECS", 0.1)
+    monkeypatch.setattr(HangingAtClose, "gate", threading.Event(), raising=False)
+    server, plan = MemoryStateServer(), compile_topology(simple())
+    handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), HangingAtClose)
+    handle.await_drained(30)
+    handle.kill(10)
+    assert not handle.running
+    MemoryStateStore.open(server, "t").close()
+    assert "closing the components of topology t takes more than 0.1 s" in caplog.text
+    HangingAtClose.gate.set()
 
 
 class Misled(Batch):
