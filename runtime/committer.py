@@ -263,6 +263,8 @@ class Committer:
             except BaseException as cause:  # the loop decides what follows
                 error = cause
         with self._lock:
+            if self._now is not commit:  # its thread was given up in this very moment
+                return False
             self._now = None
             if failure is None and error is None:
                 self._committed = attempt.transaction_id

@@ -281,6 +281,67 @@ def test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded(mo
     rig.committer.close()
 
 
+class StallingLock:
+    """The committer's lock. `stall` is called in the thread of the first attempt, when it takes the lock a second time
+    after its commit phase has ended."""
+
+    def __init__(self, lock: Any, stall: Callable[[], object]) -> None:
+        self._lock = lock
+        self._stall = stall
+        self.ended_in: threading.Thread | None = None
+        self._taken = 0
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is self.ended_in:
+            self._taken += 1
+            if self._taken == 2:
+                self._stall()
+        self._lock.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._lock.__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lock, name)
+
+
+def test_a_thread_that_is_given_up_in_the_moment_its_commit_fails_does_not_touch_its_successors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "CommitRun", Run)
+    rig, may_fail, second_begun, first_gone = Rig(timeout_secs=0.05), *(threading.Event() for _ in range(3))
+    lock = StallingLock(rig.committer._lock, lambda: second_begun.wait(PATIENCE_SECS))
+    monkeypatch.setattr(rig.committer, "_lock", lock)
+
+    def script(run: Run) -> Failure | None:
+        if run.attempt.attempt_id == 1:
+            may_fail.wait(PATIENCE_SECS)
+            lock.ended_in = threading.current_thread()
+            return Failure("store", None, "no database")
+        second_begun.set()
+        first_gone.wait(PATIENCE_SECS)
+        return None
+
+    rig.scripts[1] = script
+    rig.add(1)
+    eventually(lambda: rig.committer.overdue() is not None)
+    rig.add(1, attempt=2)
+    may_fail.set()
+
+    def taken_over() -> bool:
+        rig.committer.abandon_if_hung()
+        return second_begun.is_set()
+
+    eventually(taken_over)
+    assert lock.ended_in is not None
+    lock.ended_in.join(PATIENCE_SECS)
+    first_gone.set()
+    eventually(lambda: ("record", "1:2") in rig.env.trail)
+    rig.add(2)
+    eventually(lambda: ("record", "2:1") in rig.env.trail)
+    rig.committer.close()
+
+
 def test_a_commit_that_still_runs_when_the_topology_ends_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CommitRun", Run)
     rig, begun, gate = Rig(), threading.Event(), threading.Event()
