@@ -7,7 +7,16 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from kazoo.exceptions import InvalidACLError, NoAuthError, NoNodeError, RolledBackError, RuntimeInconsistency
+from kazoo.exceptions import (
+    BadVersionError,
+    InvalidACLError,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
 
 from stormline.runtime.description import check_description
 from stormline.runtime.envelope import seal, unseal
@@ -22,6 +31,8 @@ from stormline.topology.serialization import PLAIN, Registry
 VANISH_MARGIN_MS = 4000
 """A dead session lasts up to a tick longer than its timeout, and the server may have granted a longer one."""
 POLL_SECS = 0.1
+CHANGED_MEANWHILE = (BadVersionError, NoNodeError, NodeExistsError, NotEmptyError)
+"""What an op of a transaction is refused with where somebody else has changed its znode."""
 EPOCH_MAX = (1 << 31) - 1
 """Attempt ids begin anew a billion further with each epoch, and are 64 bits wide in many a database."""
 
@@ -97,11 +108,11 @@ def claim(
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
         check_sizes([(f"{node}/topology", len(sealed))])
-    session.ensure(node)
     wait_until: float | None = None
     # Each further turn means that something has changed meanwhile: our claim, or another driver's, or its end.
     while True:
         try:
+            session.ensure(node)
             stored = _read(session, node)
             if stored.owner is not None and stored.owner.token == token:
                 return Claim(stored.owner, stored.owner_version, _read_tree(session, node, registry))
@@ -121,7 +132,8 @@ def claim(
                 check_description(before, now, topology_id, node)
             if stored.owner is not None:
                 _read_tree(session, node, registry)  # what cannot be read is not claimed
-        except NoNodeError:
+        except NoNodeError:  # it was removed in this moment
+            time.sleep(POLL_SECS)
             continue
         _send(session, node, stored, me, sealed, time.monotonic() + connection_timeout_ms / 1000)
 
@@ -221,3 +233,5 @@ def _send(
         raise session.denied(node)
     if refused is not None and isinstance(refused[1], InvalidACLError):
         raise session.not_authenticated()
+    if refused is not None and not isinstance(refused[1], CHANGED_MEANWHILE):
+        raise session.refused(node, refused[1])

@@ -194,6 +194,13 @@ class ZooKeeperSession:
             f"{remedy}, change the list, or use another transactional.zookeeper.root"
         )
 
+    def refused(self, path: str, error: Exception) -> ZooKeeperDenied:
+        """Return the error for a write that the server refuses, and would refuse again."""
+        return ZooKeeperDenied(
+            f"ZooKeeper at {self._hosts} refuses what is to be stored at {path}: {type(error).__name__}; nothing was "
+            "written. Look into its log, and for a quota of this path (listquota in its command line)"
+        )
+
     def not_authenticated(self) -> ZooKeeperDenied:
         """Return the error for a server that does not take this driver for who it says it is."""
         return ZooKeeperDenied(

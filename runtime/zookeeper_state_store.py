@@ -19,7 +19,7 @@ from kazoo.exceptions import NoAuthError, NoNodeError
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
 from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import Change
-from stormline.runtime.zookeeper_claim import Claim, Owner, claim, refusal
+from stormline.runtime.zookeeper_claim import CHANGED_MEANWHILE, Claim, Owner, claim, refusal
 from stormline.runtime.zookeeper_ownership import RETRY_SECS, Ownership
 from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
@@ -78,7 +78,7 @@ class ZooKeeperStateStore:
 
         Raises:
             ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
-            ZooKeeperDenied: its access control forbids it, or it does not accept who this driver says it is.
+            ZooKeeperDenied: its access control or a quota forbids it, or it does not accept who this driver says it is.
             InsecureState: others can change the topology's znodes.
             SecretMissing, InvalidConfig: what `security` refers to cannot be used.
             AlreadyRunning: another driver owns the topology. Raised at once if that can be known to live; dead
@@ -123,7 +123,7 @@ class ZooKeeperStateStore:
 
         Raises:
             StateCorrupt: somebody else changed a value by hand; nothing was written.
-            ZooKeeperDenied: access control was changed meanwhile; nothing was written.
+            ZooKeeperDenied: access control was changed meanwhile, or a quota is used up; nothing was written.
         """
         with self._lock:
             self._ownership.raise_if_lost()
@@ -171,6 +171,8 @@ class ZooKeeperStateStore:
         position, error = refused
         if isinstance(error, NoAuthError):
             raise self._session.denied(self._node)
+        if not isinstance(error, CHANGED_MEANWHILE):
+            raise self._session.refused(self._node, error)
         if position == 0:
             return self._applied_unanswered(owner, deadline)
         if position == 1:

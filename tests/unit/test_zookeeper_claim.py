@@ -70,6 +70,26 @@ class Transaction:
         self.ops.append(Op("delete", path, version=version))
 
 
+class LaggingSession(Session):
+    """Its first look says that the node is there: it was removed, but this server has not heard of it."""
+
+    looks = 0
+
+    def ensure(self, path: str) -> None:
+        self.looks += 1
+        if self.looks == 2:
+            self._server.multi(self._number, [Op("create", path)])
+
+
+def test_a_node_that_a_lagging_server_still_holds_is_made_anew() -> None:
+    server = ZooKeeper(Scheduler(0), lambda session, changes: None)
+    number = server.connect(None, 1.0, None)
+    assert number is not None
+    session: Any = LaggingSession(server, number, lambda: None)
+    assert claim(session, NODE, PLAIN, None, False, WAIT_MS, WAIT_MS).owner.epoch == 1
+    assert session.looks == 3
+
+
 def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
