@@ -79,9 +79,11 @@ class TaskCollector:
     """Checks and routes what a task emits for one attempt. After `close` every emit raises.
 
     Emitted rows wait, to be routed together: until there are enough, or `flush` at the end of a call of user code.
+    Where routing fails, rows of earlier calls are lost with it: `flush` raises the error again, though user code may
+    have caught it, so that the attempt fails.
     """
 
-    __slots__ = ("_attempt", "_closed", "_outputs", "_plain", "_planned", "_task")
+    __slots__ = ("_attempt", "_closed", "_lost_rows", "_outputs", "_plain", "_planned", "_task")
 
     def __init__(
         self, planned: PlannedComponent, task: int, attempt: TransactionAttempt, outputs: Mapping[str, Output]
@@ -92,6 +94,7 @@ class TaskCollector:
         self._outputs = outputs
         self._plain = {stream: output for stream, output in outputs.items() if not output.declaration.direct}
         self._closed = False
+        self._lost_rows: BaseException | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebound, ("collector",)
@@ -109,7 +112,7 @@ class TaskCollector:
         rows = output.rows
         rows.append([*values])
         if len(rows) >= output.rows_max:
-            output.flush()
+            self._route(output)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
         """Emit many tuples; the lists become the engine's own, so the caller changes none of them any more."""
@@ -122,9 +125,9 @@ class TaskCollector:
                 rows = self._checked(rows, output, stream)
                 break
         if output.rows:
-            output.flush()
+            self._route(output)
         if rows:
-            output.route(rows)
+            self._route(output, rows)
 
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
         """Emit each row of a record batch, or of a table, as one tuple."""
@@ -133,8 +136,8 @@ class TaskCollector:
             if output is None:  # closed meanwhile, by another thread: an abandoned commit
                 raise self._refused((), stream)
             if output.rows:
-                output.flush()
-            output.route(checked)
+                self._route(output)
+            self._route(output, checked)
 
     def checked(self, batch: Any, stream: str) -> list[Columns]:
         """Return what `emit_batch` would route; raise what it raises."""
@@ -161,8 +164,12 @@ class TaskCollector:
             )
         self._check(values, output, stream)
         output.routed += 1
-        for route in output.routes:
-            route.take_direct(task_id, [*values])
+        try:
+            for route in output.routes:
+                route.take_direct(task_id, [*values])
+        except BaseException as error:
+            self._lost_rows = error
+            raise
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
@@ -174,10 +181,23 @@ class TaskCollector:
         return sum(output.routed + len(output.rows) for output in self._outputs.values())
 
     def flush(self) -> None:
-        """Route all that waits."""
+        """Route all that waits; raise what routing has raised in an emit before."""
+        if self._lost_rows is not None:
+            raise self._lost_rows
         for output in self._plain.values():
             if output.rows:
+                self._route(output)
+
+    def _route(self, output: Output, tuples: Tuples | None = None) -> None:
+        """Route these tuples, or the rows that wait."""
+        try:
+            if tuples is None:
                 output.flush()
+            else:
+                output.route(tuples)
+        except BaseException as error:
+            self._lost_rows = error
+            raise
 
     def close(self) -> None:
         """Refuse whatever is emitted from now on."""

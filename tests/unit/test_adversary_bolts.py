@@ -8,15 +8,19 @@ import sys
 import threading
 import types
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from stormline import (
+    BaseBasicBolt,
     BaseBatchBolt,
+    BaseTransactionalBolt,
     Config,
     FailedException,
     Fields,
+    ICommitter,
     MemoryTransactionalSpout,
     TransactionalTopologyBuilder,
     TransactionAttempt,
@@ -40,6 +44,36 @@ def drain(*bolts: Any, rows: Any = None, config: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------------------------------- what bolts hold
+
+
+class CountsInAttribute(BaseTransactionalBolt, ICommitter):
+    """Leaves out what it gathers when it is pickled, as one that was written to be declared and shipped."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.counts: dict[Any, int] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "counts": {}}
+
+    def execute(self, tup: Tuple) -> None:
+        self.counts[tup[1]] = self.counts.get(tup[1], 0) + 1
+
+    def finish_batch(self) -> None:
+        LEDGERS["counts"].trail.append(dict(self.counts))
+
+
+class CountsInItself(BaseTransactionalBolt, ICommitter, dict[Any, int]):
+    def execute(self, tup: Tuple) -> None:
+        self[tup[1]] = self.get(tup[1], 0) + 1
+
+    def finish_batch(self) -> None:
+        LEDGERS["counts"].trail.append(dict(self))
+
+
+@pytest.mark.parametrize("bolt", [CountsInAttribute(), CountsInItself()])
+def test_what_a_committer_gathers_beside_its_pickled_state_is_not_lost(bolt: Any) -> None:
+    drain(lambda b: b.set_bolt("counts", bolt).global_grouping("spout"), rows={0: [*"aabca"]})
+    assert LEDGERS["counts"].trail == [{"a": 3, "b": 1, "c": 1}]
 
 
 class Slotted(Batch):
@@ -356,3 +390,30 @@ def test_a_trail_of_commits_without_a_single_early_tuple() -> None:
         rows={0: [1]},
     )
     assert [entry[1] for entry in LEDGERS["t"].trail] == ["a", "a", "a", "b"]
+
+
+class Swallows(BaseBasicBolt):
+    """Reports what emit raises and goes on, as many bolts of Storm do."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        try:
+            collector.emit([tup[0], Fraction(1, 3) if tup[1] == 5 else tup[1]])
+        except Exception as error:
+            collector.report_error(error)
+
+
+@pytest.mark.parametrize("count", [300, 10])
+def test_an_error_of_emit_that_a_bolt_catches_does_not_lose_the_rows_of_its_other_calls(count: int) -> None:
+    """The error comes when rows are routed together; the batch would commit without all of them."""
+    bolts = [
+        lambda b: b.set_bolt("x", Swallows()).shuffle_grouping("spout"),
+        lambda b: b.set_bolt("store", Store("t"), 2).fields_grouping("x", ["value"]),
+    ]
+    with InProcessCluster() as cluster:
+        topology = line("t", {0: list(range(count))}, count, *bolts)
+        with pytest.raises(TopologyFailed, match=r"UnregisteredClass in execute of 'x'.*Fraction is not registered"):
+            cluster.submit_topology("t", PENDING_4, topology).await_drained(20)
+    assert LEDGERS["t"].all() == []

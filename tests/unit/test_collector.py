@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,6 +53,56 @@ def test_rows_wait_until_there_are_enough_or_the_call_of_user_code_ends() -> Non
     assert [len(rows) for rows in route.calls] == [ROWS_MAX, 3]
     assert [row[1] for rows in route.calls for row in rows] == list(range(ROWS_MAX + 3))
     assert to.emitted == ROWS_MAX + 3
+
+
+class Refusing(Caught):
+    """A route that raises what it is told to."""
+
+    error: BaseException = ValueError("no way to write this")
+
+    def take(self, rows: list[list[Any]]) -> None:
+        raise self.error
+
+    def take_direct(self, task: int, row: list[Any]) -> None:
+        raise self.error
+
+
+def emit_many(to: TaskCollector) -> None:
+    for n in range(ROWS_MAX):
+        to.emit([ATTEMPT, n])
+
+
+@pytest.mark.parametrize(
+    "emit",
+    [
+        emit_many,
+        lambda to: to.emit_all([[ATTEMPT, 1]]),
+        lambda to: (to.emit([ATTEMPT, 1]), to.emit_all([[ATTEMPT, 2]])),
+        lambda to: to.emit_direct(8, [ATTEMPT, 1], "to"),
+    ],
+)
+def test_what_routing_raises_is_raised_again_at_the_end_of_the_call_though_user_code_has_caught_it(
+    emit: Callable[[TaskCollector], object],
+) -> None:
+    """Rows of other calls are lost with it, or have been routed: the attempt must fail."""
+    route = Refusing()
+    to = collector(Caught(), route)
+    with pytest.raises(ValueError, match="no way to write this"):
+        emit(to)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no way to write this") as raised:
+            to.flush()
+        assert raised.value is route.error
+
+
+def test_what_is_refused_before_it_is_taken_in_may_be_caught() -> None:
+    route = Caught()
+    to = collector(route)
+    with pytest.raises(WrongArity):
+        to.emit([ATTEMPT])
+    to.emit([ATTEMPT, 1])
+    to.flush()
+    assert route.calls == [[[ATTEMPT, 1]]]
 
 
 def test_what_was_emitted_does_not_change_with_the_callers_list() -> None:
