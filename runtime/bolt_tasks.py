@@ -7,7 +7,7 @@ from typing import Any
 
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.columns import Tuples, delivered, rows_of
-from stormline.runtime.deferred_state import pack_state
+from stormline.runtime.deferred_state import check_all_travels, pack_state
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.packed import Packed
 from stormline.runtime.task_environment import TaskEnvironment
@@ -106,6 +106,7 @@ class BatchBoltTask:
 
     def pack(self, emitted: Emitted) -> DeferredTask:
         """Return what the commit phase needs; raise `CannotTravel` where the state cannot be packed."""
+        check_all_travels(self.bolt)
         return DeferredTask(state=pack_state(self.bolt), emitted=emitted)
 
 

@@ -36,6 +36,20 @@ class _StatePickler(pickle.Pickler):
         return reduced_array(obj) if type(obj).__module__ == "pyarrow.lib" else NotImplemented
 
 
+def check_all_travels(bolt: Any) -> None:
+    """Raise `CannotTravel` where a bolt's state may be less than what it has gathered.
+
+    A class says what is pickled of it so that it can be declared and sent to where it is prepared; connections are
+    left out, say. That tells nothing of what it gathers afterwards.
+    """
+    kind = type(bolt)
+    plain = getattr(object, "__getstate__", None)  # from Python 3.11 on
+    if hasattr(kind, "__setstate__") or getattr(kind, "__getstate__", None) is not plain:
+        raise CannotTravel(f"{kind.__name__} has a __getstate__ or __setstate__ of its own, which may leave things out")
+    if isinstance(bolt, (list, dict)):
+        raise CannotTravel(f"{kind.__name__} is a list or dict, whose items are not in its attributes")
+
+
 def pack_state(bolt: Any) -> bytes:
     """Return a bolt's state as bytes; raise `CannotTravel` where it cannot be packed."""
     try:

@@ -426,13 +426,16 @@ class Knows(Keep):
         self.collector.emit([self.attempt, text])
 
 
+class Fussy:
+    """Can be packed, and not be unpacked."""
+
+    def __setstate__(self, state: Any) -> None:
+        raise ValueError("not this state")
+
+
 class Choosy(Keep):
     """Its state can be packed, and does not fit where it is unpacked."""
 
-    def __getstate__(self) -> Any:
-        return dict(self.__dict__)
-
-    def __setstate__(self, state: Any) -> None:
-        if "attempt" in state:
-            raise ValueError("not this state")
-        self.__dict__.update(state)
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.fussy = Fussy()

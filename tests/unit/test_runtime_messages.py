@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from stormline import Config, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
 from stormline.runtime import java
 from stormline.runtime.batches import BATCHES, COMMITTED, Batches
-from stormline.runtime.deferred_state import CannotTravel, pack_state, unpack_state
+from stormline.runtime.deferred_state import CannotTravel, check_all_travels, pack_state, unpack_state
 from stormline.runtime.engine import InProcessEngine
 from stormline.runtime.errors import JavaMissing, StateCorrupt, UnsafeSpark
 from stormline.runtime.in_process_cluster import InProcessCluster
@@ -115,6 +116,10 @@ def test_a_state_that_cannot_travel_says_why() -> None:
     holding.values = [(letter for letter in "generator")]
     with pytest.raises(CannotTravel, match=r"TypeError: cannot pickle 'generator' object"):
         pack_state(holding)
+    with pytest.raises(CannotTravel, match=r"Choosy has a __getstate__ or __setstate__ of its own, which may leave"):
+        check_all_travels(Choosy())
+    with pytest.raises(CannotTravel, match=r"OrderedDict is a list or dict, whose items are not in its attributes"):
+        check_all_travels(OrderedDict())
     with pytest.raises(CannotTravel, match=r"ValueError: not this state"):
         unpack_state(Choosy(), pack_state(Choosy()), {})
 
