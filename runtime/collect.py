@@ -29,6 +29,7 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             continue
         result.cannot_travel.update(report.cannot_travel)
         result.busy_secs_of[place[0]] = result.busy_secs_of.get(place[0], 0.0) + report.busy_secs
+        result.overfull |= report.overfull
         for stage, rows in report.rows_of.items():
             result.rows_of[stage] = result.rows_of.get(stage, 0) + rows
         for merged, part in zip(result.attempts, report.attempts, strict=True):

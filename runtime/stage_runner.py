@@ -41,7 +41,8 @@ class SlotReport:
 
     `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
     that it kept for the commit phase, by the stage that would have received them. `execution`: which of this slot this
-    was; `read_from`: those of other slots whose blocks it read, by (stage, slot).
+    was; `read_from`: those of other slots whose blocks it read, by (stage, slot). `overfull`: stages left out for which
+    it would have had to keep more than it may.
     """
 
     stage: int
@@ -53,6 +54,7 @@ class SlotReport:
     busy_secs: float = 0.0
     rows_of: dict[int, int] = field(default_factory=dict)
     read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    overfull: set[int] = field(default_factory=set)
 
 
 class _AttemptRun:
@@ -299,6 +301,7 @@ class StageRunner:
         self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + len(tuples)
         run.kept_rows += len(tuples)
         if run.kept_rows > KEPT_ROWS_MAX:
+            self._report.overfull.add(stage)
             what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
             run.fail(Failure(edge.target, None, what, counts=False))
             raise AttemptAborted

@@ -123,7 +123,8 @@ class WaveResult:
     """What came back of a wave: a result for each of its attempts, in order.
 
     `cannot_travel`: deferred bolts found to have state that cannot be packed, and why. By stage: `busy_secs_of`, what
-    its slots worked, together, and `rows_of`, the tuples that came for it.
+    its slots worked, together, and `rows_of`, the tuples that came for it. `overfull`: stages left out for which an
+    attempt brought too many.
     """
 
     wave: Wave
@@ -131,3 +132,4 @@ class WaveResult:
     cannot_travel: dict[str, str] = field(default_factory=dict)
     busy_secs_of: dict[int, float] = field(default_factory=dict)
     rows_of: dict[int, int] = field(default_factory=dict)
+    overfull: set[int] = field(default_factory=set)

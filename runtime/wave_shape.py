@@ -62,6 +62,8 @@ class WaveShaper:
         self._at_commit = frozenset(stage for stage in self._commit_only if self._suits_commit(stage, result, attempts))
 
     def _suits_commit(self, stage: int, result: WaveResult, attempts: int) -> bool:
+        if stage in result.overfull:  # by one attempt, which the mean of many does not show
+            return False
         rows = result.rows_of.get(stage, 0) / attempts
         if stage in self._at_commit:
             return rows <= AT_COMMIT_ROWS_LEAVE

@@ -130,3 +130,14 @@ def test_an_attempt_that_keeps_too_much_for_the_commit_is_processed_again(monkey
     assert "more than 999 tuples to be executed at the commit" in attempt.failure.message
     assert not attempt.failure.counts
     assert given.rows_of[2] > 999
+    assert given.overfull == {2}
+
+
+def test_a_stage_comes_back_for_one_attempt_that_is_too_large_though_all_others_of_the_wave_are_small() -> None:
+    shaper = WaveShaper(plan())
+    shaper.learn(result(100, {2: 100}, BUSY))
+    assert shaper.layout(100, 2).slots == (1, 2, 0)
+    large = result(100, {2: 65_800}, {1: 9.0})
+    large.overfull = {2}
+    shaper.learn(large)
+    assert shaper.layout(100, 2).slots == (1, 2, 2)
