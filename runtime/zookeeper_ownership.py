@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -14,6 +15,8 @@ from stormline.runtime.state_store import OnLost
 from stormline.runtime.zookeeper_claim import Owner
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.errors import StormlineError
+
+log = logging.getLogger("stormline")
 
 RETRY_SECS = 0.02
 CHECK_SECS = 5.0
@@ -77,6 +80,8 @@ class Ownership:
             self._certain = False
             self._connection += 1
             connection = self._connection
+        if state == KazooState.SUSPENDED:
+            log.warning("%s: no connection to ZooKeeper; nothing is committed until there is one again", self._node)
         if state == KazooState.LOST:
             self.lose(
                 SessionLost(
@@ -85,6 +90,7 @@ class Ownership:
                 )
             )
         elif state == KazooState.CONNECTED:
+            log.info("%s: connected to ZooKeeper again", self._node)
             self._check_later(connection)
 
     def _live_changed(self, event: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from kazoo.protocol.states import KazooState
 
 from stormline.runtime.zookeeper_claim import Owner
@@ -58,3 +59,17 @@ def test_a_check_of_an_earlier_connection_that_ends_late_does_not_make_the_owner
         if thread.name.endswith("(_check)"):
             thread.join(10)
     assert ownership.certain()
+
+
+def test_a_connection_that_is_lost_and_comes_back_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    session = Session()
+    untyped: Any = session
+    ownership = Ownership(untyped, "/storm/t", OWNER, None)
+    with caplog.at_level("INFO", "stormline"):
+        session.listener(KazooState.SUSPENDED)
+        assert caplog.messages == [
+            "/storm/t: no connection to ZooKeeper; nothing is committed until there is one again"
+        ]
+        session.listener(KazooState.CONNECTED)
+    assert caplog.messages[1:] == ["/storm/t: connected to ZooKeeper again"]
+    eventually(ownership.certain)
