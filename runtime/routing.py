@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import math
 import struct
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from functools import cache
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
 from stormline.runtime import column_routing
 from stormline.runtime.columns import Columns, Row, Tuples
-from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import DirectStreamMismatch, InvalidChoice, UnregisteredClass
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge
 from stormline.topology.serialization import Registry
@@ -24,13 +28,21 @@ Split = Callable[[Tuples], Shares]
 
 REMEMBERED_KEYS_MAX = 100_000
 DECIMAL_DIGITS_MAX = 5_000  # an int of more digits takes seconds to make
+_MIDNIGHT = dt.datetime.min
+_REMEMBERED = frozenset(
+    {str, int, bool, float, type(None), bytes, Decimal, dt.date, dt.time, dt.timedelta, uuid.UUID, TransactionAttempt}
+)
+"""Besides tuples and moments: what equals an object of these has the same canonical form."""
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)  # never the thread's own, which users may set
 
 
 def canonical(value: Any) -> Any:
     """Return `value` so that equal values give equal bytes: 1, 1.0 and True; {1, 2} and {2, 1}.
 
-    What is equal must route alike, since keys are remembered: else the way of one depended on which came first.
+    What is equal must route alike, in every process. An object of a dataclass is its class's name and those of its
+    fields that are compared. Objects of other classes of the user's, and those whose class has an `__eq__` of its
+    own, stay themselves: their serializer must give equal ones equal bytes. A moment that a zone's clocks show twice
+    is the moment, though Python takes both for equal.
     """
     kind = type(value)
     if kind is str or kind is int or value is None or kind is bytes:
@@ -42,8 +54,10 @@ def canonical(value: Any) -> Any:
             return math.nan
         return int(value) if value.is_integer() else value
     if kind is Decimal:
+        if not value:
+            return 0  # of any exponent
         if not value.is_finite():
-            return str(value)
+            return float(value) if value.is_infinite() else str(value)
         if abs(value.adjusted()) > DECIMAL_DIGITS_MAX:
             digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
             return ["decimal", value.is_signed(), digits, value.adjusted()]
@@ -60,37 +74,85 @@ def canonical(value: Any) -> Any:
     if kind is bytearray:
         return bytes(value)
     if kind is dt.datetime:
-        return _in_utc(value) if value.utcoffset() is not None else value.replace(fold=0)
+        offset = value.utcoffset()
+        return value.replace(fold=0) if offset is None else _in_utc(value, offset)
     if kind is dt.time:
-        return value.replace(fold=0) if value.tzinfo is None else value
+        return _without_zone(value)
+    if kind is complex:
+        return value + 0 if value.imag else canonical(value.real)  # + 0: of 0.0 and -0.0 one
     if isinstance(value, int):  # an IntEnum
         return int(value)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, tuple):  # a NamedTuple
         return canonical(tuple(value))
-    return value
+    names = _compared_fields(kind)  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
+    return value if names is None else [kind.__qualname__, *(canonical(getattr(value, name, None)) for name in names)]
 
 
-def _in_utc(value: dt.datetime) -> dt.datetime:
+@cache
+def _compared_fields(kind: type) -> tuple[str, ...] | None:
+    """Name the fields that a dataclass compares; None for other classes, and where `__eq__` is not generated."""
+    params = getattr(kind, "__dataclass_params__", None)
+    if params is None or not params.eq or kind is TransactionAttempt:
+        return None
+    code = getattr(kind.__eq__, "__code__", None)
+    if code is None or code.co_filename != "<string>":  # what dataclasses generates comes from no file
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+
+
+def _in_utc(value: dt.datetime, offset: dt.timedelta) -> dt.datetime | dt.timedelta:
     try:
         return value.astimezone(dt.timezone.utc).replace(fold=0)
     except OverflowError:  # at the very ends of time
-        return value
+        return value.replace(tzinfo=None) - _MIDNIGHT - offset
 
 
-def _is_ambiguous(key: Any) -> bool:
-    """Tell whether a key holds a time of day that a zone's clocks show twice: equal to another moment, for Python."""
-    if type(key) is tuple:
-        return any(map(_is_ambiguous, key))
-    return type(key) is dt.datetime and key.utcoffset() != key.replace(fold=1 - key.fold).utcoffset()
+def _without_zone(value: dt.time) -> dt.time | dt.timedelta:
+    """Return a time of day as what Python compares: a zone whose offset depends on the date counts as none."""
+    offset = value.utcoffset()
+    if offset is None:
+        return value.replace(tzinfo=None, fold=0)
+    return dt.datetime.combine(_MIDNIGHT, value.replace(tzinfo=None)) - _MIDNIGHT - offset
+
+
+def _may_be_remembered(key: Any) -> bool:
+    """Tell whether all that equals `key` is hashed alike, so that the hash of one may be given to another.
+
+    Not known of a user's class; and not so for a time of day that a zone's clocks show twice.
+    """
+    kind = type(key)
+    if kind is tuple:
+        return all(map(_may_be_remembered, key))
+    if kind is dt.datetime:
+        return bool(key.utcoffset() == key.replace(fold=1 - key.fold).utcoffset())
+    return kind in _REMEMBERED
 
 
 def stable_hashes(values: Sequence[Any], registry: Registry) -> tuple[int, int]:
-    """Return two independent 64-bit hashes of `values`, the same in every process and for ever."""
-    digest = blake2b(registry.pack([canonical(value) for value in values]), digest_size=16).digest()
+    """Return two independent 64-bit hashes of `values`, the same in every process and for ever.
+
+    Raises:
+        UnregisteredClass: they hold an object of a class that was not registered.
+    """
+    try:
+        packed = registry.pack([canonical(value) for value in values])
+    except UnregisteredClass:
+        packed = registry.pack([_packable(value, registry) for value in values])
+    digest = blake2b(packed, digest_size=16).digest()
     first, second = struct.unpack(">QQ", digest)
     return first, second
+
+
+def _packable(value: Any, registry: Registry) -> Any:
+    """Return the canonical form; `value` where a field holds what only the serializer of its dataclass can write."""
+    form = canonical(value)
+    try:
+        registry.pack(form)
+    except UnregisteredClass:
+        return value
+    return form
 
 
 class Key(dict[Any, Any]):
@@ -108,7 +170,7 @@ class Key(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         found = self._of_hashes(stable_hashes([key] if self._single else key, self._registry))
-        if len(self) < REMEMBERED_KEYS_MAX and not _is_ambiguous(key):
+        if len(self) < REMEMBERED_KEYS_MAX and _may_be_remembered(key):
             self[key] = found
         return found
 

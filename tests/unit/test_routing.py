@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -24,9 +25,10 @@ from stormline import (
 )
 from stormline.runtime.routing import Key, canonical, stable_hashes
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.topology.errors import DirectStreamMismatch, InvalidChoice
+from stormline.topology.errors import DirectStreamMismatch, InvalidChoice, UnregisteredClass
 from stormline.topology.grouping import CustomStreamGrouping, Grouping, GroupingKind
-from stormline.topology.serialization import PLAIN
+from stormline.topology.registration import Registration
+from stormline.topology.serialization import PLAIN, Registry
 
 ATTEMPT = TransactionAttempt(1, 1)
 
@@ -119,6 +121,68 @@ class Pair(NamedTuple):
     y: str
 
 
+class Showing(NamedTuple):
+    begins: dt.datetime
+
+
+@dataclass(frozen=True)
+class Money:
+    amount: Any
+    note: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Price(Money):
+    pass
+
+
+@dataclass(frozen=True)
+class Holder:
+    what: Any = field(init=False)
+
+
+@dataclass(frozen=True)
+class AnyCase:
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyCase) and self.text.lower() == other.text.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.text.lower())
+
+
+class Lowered:
+    def to_data(self, obj: AnyCase) -> str:
+        return obj.text.lower()
+
+    def from_data(self, data: str) -> AnyCase:
+        return AnyCase(data)
+
+
+@dataclass(frozen=True)
+class Opened:
+    file: object
+
+
+class ByName:
+    def to_data(self, obj: Opened) -> str:
+        return type(obj.file).__name__
+
+    def from_data(self, data: str) -> Opened:
+        raise NotImplementedError
+
+
+REGISTRY = Registry(
+    [
+        *map(Registration.of, (Money, Price, Pair, Showing, Holder)),
+        Registration.of(AnyCase, Lowered),
+        Registration.of(Opened, ByName),
+    ]
+)
+UTC = dt.timezone.utc
+
+
 def test_equal_values_route_alike_whatever_their_type() -> None:
     equal: list[list[Any]] = [
         [1, 1.0, True, Decimal(1), Decimal("1.00")],
@@ -137,9 +201,25 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [1, Level.LOW],
         ["a", Letter.A],
         [(1, "x"), Pair(1, "x")],
+        [1, 1 + 0j, complex(1, -0.0)],
+        [2j, complex(-0.0, 2)],
+        [0, Decimal("0E+9999"), Decimal("-0")],
+        [float("inf"), Decimal("Infinity")],
+        [dt.time(12, tzinfo=UTC), dt.time(14, tzinfo=dt.timezone(dt.timedelta(hours=2))), dt.time(13, tzinfo=EAST)],
+        [dt.time(12, tzinfo=UTC), dt.time(12, tzinfo=UTC, fold=1)],
+        [dt.time(12), dt.time(12, tzinfo=ZoneInfo("Europe/Berlin"))],
+        [
+            dt.datetime(9999, 12, 31, 23, 30, tzinfo=dt.timezone(-dt.timedelta(hours=1))),
+            dt.datetime(9999, 12, 31, 22, 30, tzinfo=dt.timezone(-dt.timedelta(hours=2))),
+        ],
+        [Money(1), Money(1.0), Money(Decimal("1.00")), Money(True, note="other")],
+        [Money(Money(Decimal("1.0"))), Money(Money(Decimal("1.00")))],
+        [(Money(1), "x"), (Money(1.0), "x")],
+        [AnyCase("a"), AnyCase("A")],
     ]
     for values in equal:
-        hashes = {stable_hashes([value], PLAIN) for value in values}
+        assert all(value == values[0] for value in values), values
+        hashes = {stable_hashes([value], REGISTRY) for value in values}
         assert len(hashes) == 1, values
     end = dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))
     assert stable_hashes([end], PLAIN) == stable_hashes([end], PLAIN)
@@ -147,6 +227,36 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
     assert canonical(Decimal("10E+1000000")) == canonical(Decimal("1E+1000001")) != canonical(Decimal("2E+1000001"))
     assert canonical(Decimal("1E+30")) == 10**30
     assert stable_hashes([Decimal("0.1")], PLAIN) != stable_hashes([0.1], PLAIN)
+
+
+def test_a_dataclass_routes_by_its_class_and_the_fields_that_it_compares() -> None:
+    assert canonical(Money(Decimal("1.00"), note="left out")) == ["Money", 1]
+    assert canonical(Price(1)) == ["Price", 1]
+    assert canonical(Holder()) == ["Holder", None]
+    assert canonical(ATTEMPT) is ATTEMPT
+    assert stable_hashes([Money(1)], REGISTRY) != stable_hashes([Price(1)], REGISTRY)
+
+
+def test_a_dataclass_whose_fields_only_its_serializer_can_write_routes_by_what_that_writes() -> None:
+    assert stable_hashes([Opened(object()), 1], REGISTRY) == stable_hashes([Opened(object()), 1.0], REGISTRY)
+    with pytest.raises(UnregisteredClass, match=r"Opened is not registered"):
+        stable_hashes([Opened(object())], PLAIN)
+
+
+@pytest.mark.parametrize(
+    "key", [7, "a", None, b"b", 1.5, Decimal("1.5"), dt.date(2020, 1, 1), dt.time(1), ("a", (1, ATTEMPT))]
+)
+def test_a_built_in_key_is_remembered(key: Any) -> None:
+    found = Key([1], REGISTRY, lambda hashes: hashes)
+    assert found[key] is found[key]
+    assert key in found
+
+
+@pytest.mark.parametrize("key", [Money(1), ("a", Money(1)), Pair(1, "x"), AnyCase("a"), Level.LOW])
+def test_a_key_of_a_users_class_is_not_remembered(key: Any) -> None:
+    found = Key([1], REGISTRY, lambda hashes: hashes)
+    assert list(found.of_rows([[ATTEMPT, key]] * 2)) == [stable_hashes([key], REGISTRY)] * 2
+    assert key not in found
 
 
 def test_a_decimal_routes_alike_whatever_the_context_of_the_thread() -> None:
@@ -168,6 +278,9 @@ def test_an_hour_that_clocks_show_twice_routes_by_the_moment_whichever_comes_fir
         pairs = Key([1, 2], PLAIN, lambda hashes: hashes)
         found = list(pairs.of_rows([[ATTEMPT, value, 1] for value in order]))
         assert found == [stable_hashes([value, 1], PLAIN) for value in order]
+        named = Key([1], REGISTRY, lambda hashes: hashes)
+        found = list(named.of_rows([[ATTEMPT, Showing(value)] for value in order]))
+        assert found == [stable_hashes([Showing(value)], REGISTRY) for value in order]
 
 
 def test_a_key_that_cannot_be_remembered_routes_like_any_other() -> None:
