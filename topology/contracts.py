@@ -36,7 +36,8 @@ class Collector(Protocol):
 
         Its columns are the stream's fields after the first, found by name: the attempt is implied. A `pyarrow.Table`
         is emitted batch by batch; no rows are no tuples. The batch and its memory become the engine's own: a numpy
-        array that pyarrow shares must not change any more.
+        array that pyarrow shares must not change any more. An opaque emitter gives all its batches one fixed schema
+        (see `IOpaqueEmitter`).
 
         Args:
             batch: Any number of rows, of any types that tuples can hold: no unions, intervals, views, extensions.
@@ -238,6 +239,9 @@ class IOpaqueEmitter(ABC):
     A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
     with the same tuples in the same order: what it gives beyond those is kept for the next batch, and where it
     cannot give them the attempt fails and is tried again.
+
+    Record batches need a fixed schema, `pa.RecordBatch.from_pylist(rows, schema=…)`: a replay may be cut otherwise, and
+    a type inferred from other rows makes the frozen batch another one, which then waits for ever.
     """
 
     @abstractmethod

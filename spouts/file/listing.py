@@ -6,42 +6,53 @@ import glob
 import os
 import stat
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from stormline.spouts.file.errors import UnusableFile
 
 
 class Listing(NamedTuple):
-    """The files of one look: their sizes by absolute path, and the paths without wildcards that lead nowhere."""
+    """The files of one look: their sizes by real path, and the paths without wildcards that lead nowhere.
+
+    Those are real paths too: where they lead through symbolic links, they are what a file that was read is known by.
+    """
 
     sizes: dict[str, int]
     missing: list[str]
 
 
 def list_files(patterns: Sequence[str]) -> Listing:
-    """Look up `patterns`, relative to the current directory; a file that several of them name is listed once.
+    """Look up `patterns`, relative to the current directory; each file is listed once, under its real path.
 
-    A glob takes regular files only and leaves out hidden ones. `**` stands for any number of directories.
+    So what several names or symbolic links lead to is one file. A glob takes regular files only and leaves out hidden
+    names. `**` stands for any number of directories.
 
     Raises:
         UnusableFile: a path without wildcards is no regular file, or a name is no UTF-8.
     """
     sizes: dict[str, int] = {}
     missing: list[str] = []
+    real_path = cache(os.path.realpath)
     for pattern in patterns:
         is_glob = glob.has_magic(pattern)
         here = os.path.join(glob.escape(os.getcwd()), pattern)  # an absolute pattern stays itself
         for name in glob.iglob(here, recursive=True) if is_glob else (pattern,):
-            path = os.path.abspath(name)
+            named = os.path.abspath(name)
+            directory, base = os.path.split(named)
+            path = os.path.join(real_path(directory), base)
             try:
-                found = os.stat(path)
+                found = os.lstat(path)
+                if stat.S_ISLNK(found.st_mode):
+                    path = os.path.realpath(path)
+                    found = os.stat(path)
             except FileNotFoundError:
                 if not is_glob:
                     missing.append(path)
                 continue
             if not stat.S_ISREG(found.st_mode):
                 if not is_glob:
-                    raise UnusableFile(_no_file(path, found.st_mode))
+                    raise UnusableFile(_no_file(named, found.st_mode))
                 continue
             try:
                 path.encode()

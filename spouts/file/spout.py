@@ -26,8 +26,10 @@ class FileTransactionalSpout(ITransactionalSpout):
     Parquet. The driver plans each batch as ranges of the files and stores them with checksums; the
     tasks read a batch's ranges in parallel. Files must not change once reading has begun, which is checked at every
     reading; new files are picked up while the topology runs, so write them under another name (or one that
-    begins with a dot) and rename them when complete. A file that has been read may go, unless its last batch is
-    not committed yet. The driver and every executor must see the files under the same paths.
+    begins with a dot) and rename them when complete. A file that has been read to its end may go, unless its last
+    batch is not committed yet, but none of the same name may come in its place: one of another size is refused, one of
+    the same size is taken for the old. Symbolic links are followed: a file is known by its real path, and read once
+    whatever leads to it. The driver and every executor must see the files under the same real paths.
 
     Args:
         paths: One path or several, relative to the current directory of the driver; globs, with `**` too, may match

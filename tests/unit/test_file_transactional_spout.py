@@ -227,6 +227,41 @@ def test_a_file_named_twice_is_read_once() -> None:
     assert ints(Run(FileTransactionalSpout(["a.csv", path, "*.csv", "./a.csv"])).rows()) == [1, 2]
 
 
+def test_a_file_that_symbolic_links_lead_to_is_read_once() -> None:
+    real = write("2024-01-01.csv", numbers(1, 2))
+    Path("current.csv").symlink_to("2024-01-01.csv")
+    for paths in ("*.csv", ["current.csv", "2024-01-01.csv"], "current.csv"):
+        assert listing.list_files([paths] if isinstance(paths, str) else paths).sizes == {real: 6}
+        assert ints(Run(FileTransactionalSpout(paths)).rows()) == [1, 2]
+
+
+def test_a_directory_that_links_lead_around_in_is_read_once() -> None:
+    write("data/a.csv", numbers(1, 2))
+    write("data/sub/b.csv", numbers(3, 4))
+    Path("data/sub/up").symlink_to("..")
+    for paths in ("data/**/*.csv", ["data/sub/up/a.csv", "data/a.csv", "data/sub/up/sub/b.csv"]):
+        assert ints(Run(FileTransactionalSpout(paths)).rows()) == [1, 2, 3, 4]
+    assert len(listing.list_files(["data/**"]).sizes) == 2
+
+
+def test_a_link_that_is_pointed_at_another_file_names_a_new_one() -> None:
+    write("a", numbers(1, 2))
+    write("b", numbers(3, 5))
+    Path("current").symlink_to("a")
+    run = Run(FileTransactionalSpout("current", ["n"]))
+    run.plan_all()
+    Path("current").unlink()
+    Path("current").symlink_to("b")
+    assert ints(Run(run.spout, batches=run.batches).rows()) == [1, 2, 3, 4, 5]
+
+
+def test_a_link_that_leads_nowhere_is_left_out_of_a_glob_and_missing_as_a_path() -> None:
+    Path("a.csv").symlink_to("gone.csv")
+    assert not Run(FileTransactionalSpout("*.csv", ["n"])).coordinator.is_ready()
+    with pytest.raises(FileMissing, match=r"gone\.csv' does not exist"):
+        Run(FileTransactionalSpout("a.csv", ["n"]))
+
+
 def test_a_directory_name_with_glob_characters_is_no_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("odd[1]/a.csv", numbers(1, 2))
     monkeypatch.chdir(tmp_path / "odd[1]")
@@ -329,6 +364,28 @@ def test_a_file_that_was_read_may_go_and_its_name_is_remembered() -> None:
     assert not Run(run.spout, batches=run.batches).coordinator.is_ready()
     write("a.csv", numbers(1, 3))
     assert not Run(run.spout, batches=run.batches).coordinator.is_ready()
+
+
+def test_a_file_that_was_read_through_a_link_may_go() -> None:
+    path = write("data/a.csv", numbers(1, 3))
+    Path("link").symlink_to("data")
+    run = Run(FileTransactionalSpout("link/a.csv", ["n"]))
+    run.plan_all()
+    Path(path).unlink()
+    assert not Run(run.spout, batches=run.batches).coordinator.is_ready()
+
+
+def test_another_file_under_the_name_of_one_that_was_read_is_refused_or_taken_for_it() -> None:
+    path = write("a.csv", numbers(1, 3))
+    run = Run(FileTransactionalSpout("*.csv", ["n"]))
+    run.plan_all()
+    Path(path).unlink()
+    assert not run.coordinator.is_ready()
+    write("a.csv", numbers(4, 6))
+    assert not Run(run.spout, batches=run.batches).coordinator.is_ready()
+    write("a.csv", numbers(4, 7))
+    with pytest.raises(FileChanged, match=r"grew: .* with 8 bytes, found 10"):
+        Run(run.spout, batches=run.batches)
 
 
 def test_other_metadata_than_ours_halts() -> None:
