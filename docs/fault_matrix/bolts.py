@@ -11,6 +11,7 @@ from docs.fault_matrix.tests import (
     MESSAGES,
     ON_SPARK,
     PLACED_ON_SPARK,
+    RUNNER,
     SUBMIT,
     UNIT,
 )
@@ -85,6 +86,31 @@ ROWS = (
         must="stops; component, stream and field are named",
         simulated=(f"{CONTRACT}test_emitting_what_was_not_declared_stops_at_once",),
         real=(f"{ON_SPARK}test_emitting_what_was_not_declared_stops_at_once",),
+    ),
+    Row(
+        key="bolt-catches-emit",
+        fault="catches what an emit raises, and goes on",
+        must="the attempt fails all the same where tuples of other calls went with it",
+        simulated=(
+            f"{UNIT}test_adversary_bolts.py::test_an_error_of_emit_that_a_bolt_catches_does_not_lose_the_rows_of_its_other_calls",
+        ),
+        real=Open("the collector on Spark is the same object as in the double"),
+    ),
+    Row(
+        key="bolt-hangs-in-prepare",
+        fault="hangs in prepare at the commit",
+        must="time-outs, kill and replays go on without it",
+        simulated=(f"{RUNNER}test_a_bolt_that_hangs_in_prepare_at_the_commit_is_left_behind_and_the_topology_goes_on",),
+        real=Open("the loop and its locks on Spark are those of the double"),
+    ),
+    Row(
+        key="bolt-hides-state",
+        fault="a committer's class leaves out, when it is pickled, what it gathers",
+        must="its tuples travel to the commit in place of its state",
+        simulated=(
+            f"{UNIT}test_adversary_bolts.py::test_what_a_committer_gathers_beside_its_pickled_state_is_not_lost",
+        ),
+        real=Open("state and tuples travel as of any committer"),
     ),
     Row(
         key="bolt-emits-late",

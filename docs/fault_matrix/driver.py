@@ -120,6 +120,13 @@ ROWS = (
         ),
     ),
     Row(
+        key="driver-closes-for-ever",
+        fault="its components, or Spark without workers, do not close at its end",
+        must="it gives the topology up all the same, and says so",
+        simulated=(f"{RUNNER}test_what_hangs_while_it_closes_keeps_neither_the_topology_nor_who_waits_for_its_end",),
+        real=Open("no test takes all workers away while a topology ends"),
+    ),
+    Row(
         key="driver-supervised",
         fault="a supervisor starts it again while the old one still lives, as `--supervise` or YARN may",
         must="as a second driver",

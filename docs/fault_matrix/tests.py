@@ -28,6 +28,7 @@ SET_BACK = "tests/cluster/test_zookeeper_set_back.py::"
 STORE = "tests/unit/test_memory_state_store.py::TestMemoryStateStore::"
 SUBMIT = "tests/cluster/test_spark_submit.py::"
 ZK_CONTRACT = "tests/cluster/test_zookeeper_state_store.py::TestZooKeeperStateStore::"
+ZK_QUOTA = "tests/cluster/test_zookeeper_quota.py::"
 ZK_SECURITY = "tests/cluster/test_zookeeper_security.py::"
 ZK_STORE = "tests/cluster/test_zookeeper_state_store.py::"
 KILLED = (

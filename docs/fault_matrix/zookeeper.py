@@ -12,6 +12,7 @@ from docs.fault_matrix.tests import (
     STORE,
     UNIT,
     ZK_CONTRACT,
+    ZK_QUOTA,
     ZK_SECURITY,
     ZK_STORE,
 )
@@ -220,6 +221,16 @@ ROWS = (
         real=(
             f"{ZK_STORE}TestForeignData::test_an_owner_that_is_none_halts",
             f"{ZK_STORE}TestForeignData::test_a_claim_that_is_none_halts",
+        ),
+    ),
+    Row(
+        key="zookeeper-quota",
+        fault="refuses a write for good, as for a quota",
+        must="the driver stops with the reason; it does not send it again without end",
+        simulated=Open("the simulated server has no quotas"),
+        real=(
+            f"{ZK_QUOTA}test_a_claim_that_is_over_the_quota_is_refused",
+            f"{ZK_QUOTA}test_a_write_that_is_over_the_quota_is_refused_and_smaller_ones_go_on",
         ),
     ),
 )
