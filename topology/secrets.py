@@ -22,8 +22,10 @@ SHOWN_BELOW = 6
 
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)|file:([^\0]+)")
 # What Spark redacts in its own pages, and a few names more.
-_SECRET_NAME = re.compile(r"(?i)secret|passw(or)?d|passphrase|token|access[._-]?key|credential|private[._-]?key")
-_PLACE_NAME = re.compile(r"(?i)[._-](file|path|location|enabled?)$|\.secrets?\.|secretKeyRef")
+_SECRET_NAME = re.compile(
+    r"(?i)secret|passw(or)?d|passphrase|token|(access|account|private)[._-]?key|[._]sas[._]|credential"
+)
+_PLACE_NAME = re.compile(r"(?i)[._-](file|path|location|enabled?)$|^spark\.kubernetes\.\w+\.secrets\.|secretKeyRef")
 
 _known: set[str] = set()
 _lock = threading.Lock()

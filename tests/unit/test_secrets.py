@@ -78,6 +78,10 @@ def test_a_secret_that_is_missing_says_where_it_was_looked_for(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("key", "is_one"),
     [
+        ("spark.hadoop.fs.s3a.secret.key", True), ("app.secret.key", True), ("fs.azure.sas.box.acct", True),
+        ("spark.hadoop.fs.azure.account.key.acct.dfs.core.windows.net", True),
+        ("spark.hadoop.fs.azure.account.oauth2.client.secret.acct.dfs.core.windows.net", True),
+        ("spark.kubernetes.executor.secrets.x", False), ("spark.kubernetes.driver.secretKeyRef.X", False),
         ("db.password", True), ("MY_TOKEN", True), ("spark.hadoop.fs.s3a.access.key", True), ("apiSecret", True),
         ("spark.authenticate.secret.file", False), ("spark.kubernetes.driver.secrets.x", False), ("mine", False),
         ("ssl.key-password.path", False), (3, False),
