@@ -6,8 +6,9 @@ says which one was the last. So before anything is changed, `FlightStore.add` co
 - skips, where this transaction is stored under its commit id: it was committed here, and the driver ended before it
   was recorded;
 - applies, where the one before it is stored;
-- stops with `StoreMismatch`, where any other is: then the database and the topology's state are not of one history.
-  One of them was removed or restored, or a driver that has lost its topology id to another one still writes.
+- stops with `StoreMismatch`, where any other is, or one of another topology id, which counts from the start: then the
+  database and the topology's state are not of one history. One of them was removed or restored, or a driver that has
+  lost its topology id to another one still writes.
 
 Each value has the txid that stored it beside it. With one writer the fence would do; where several tasks each store
 their own keys, compare the txid of each value too, and let each task have a fence of its own.
@@ -122,6 +123,12 @@ class FlightStore:
 
     def _pass_fence(self, db: sqlite3.Connection, token: Token) -> bool:
         """Tell whether this transaction is to be applied, and put its token in the fence."""
+        others = [row[0] for row in db.execute("SELECT topology FROM fence WHERE topology <> ?", [self._topology])]
+        if others:
+            raise StoreMismatch(
+                f"{self.path} holds what topology {others[0]!r} has counted, and this is topology {self._topology!r}, "
+                "which would count it again; give it a database of its own, or remove this one"
+            )
         stored = self._stored(db)
         other_history = stored.txid == token.txid and stored.commit_id != token.commit_id
         if stored.txid > token.txid or stored >= token or other_history:

@@ -49,6 +49,7 @@ def check_description(stored: Any, declared: Any, topology_id: str, node: str) -
     if lines:
         raise TopologyChanged(
             f"the state of topology {topology_id!r} ({node}) belongs to another topology than the one "
-            f"submitted: {'; '.join(lines)}. Submit the topology as it was, or under another id; or allow "
-            "the change, if the state kept so far fits the new topology"
+            f"submitted: {'; '.join(lines)}. Submit the topology as it was, or under another id, which "
+            "begins at transaction 1 and needs stores of its own; or allow the change, if the state kept so far fits "
+            "the new topology"
         )

@@ -110,6 +110,9 @@ def test_a_stored_transaction_is_skipped_and_an_older_driver_is_refused(tmp_path
     store.add(Token(epoch=2, txid=2, attempt=2, commit_id=8), *ten)
     assert stored_results(store.path)["carriers"] == [("UA", 20, 18, 180)]
     assert store.txid_stored() == 2
+    other = FlightStore(store.path, "flight-delays-2")
+    with pytest.raises(StoreMismatch, match=r"holds what topology 'flight-delays' has counted, .* is topology 'flight"):
+        other.add(Token(epoch=1, txid=1, attempt=1, commit_id=7), *ten)
     with pytest.raises(StoreMismatch, match=r"transaction 2 of epoch 2 .* is transaction 2 .* removed or set back"):
         store.add(Token(epoch=3, txid=2, attempt=3, commit_id=9), *ten)
     assert stored_results(store.path)["carriers"] == [("UA", 20, 18, 180)]
