@@ -8,10 +8,12 @@ sources. Nothing in it names a path of the machine that wrote it.
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import re
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,8 +73,8 @@ def write_bundle(
     directory.mkdir(parents=True, exist_ok=True)
     write_zip(bundle.zip, files)
     target = module if attribute is None else f"{module}:{attribute}"
-    bundle.entry.write_text(entry_source(plan.topology_id, target), "utf-8")
-    bundle.plan.write_text(explain(plan), "utf-8")
+    write_whole(bundle.entry, entry_source(plan.topology_id, target).encode())
+    write_whole(bundle.plan, explain(plan).encode())
     return bundle, missing
 
 
@@ -187,12 +189,25 @@ def _add(files: Files, more: Files, source: str) -> None:
 
 def write_zip(path: Path, files: Files) -> None:
     """Write a zip that depends on nothing but `files`. A name that ends in "/" is a folder."""
-    partial = path.with_name(f".{path.name}.partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             info = zipfile.ZipInfo(name, _TIMESTAMP)
             info.create_system = 3  # Unix, wherever it is written
             info.external_attr = (0o40755 << 16 | 0x10) if name.endswith("/") else 0o100644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, files[name])
-    partial.replace(path)
+    write_whole(path, zipped.getvalue())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that others see whole or not at all, though several write it at once."""
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.chmod(partial, 0o644)
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from stormline.cli.bundle import IN_FALLBACK, bundle_files, project_roots, write_bundle, write_zip
+from stormline.cli.bundle import IN_FALLBACK, bundle_files, project_roots, write_bundle, write_whole, write_zip
 from stormline.cli.errors import CannotBundle
 from stormline.topology.compiler import compile_topology
 from stormline.topology.packing import FALLBACK
@@ -220,3 +221,19 @@ def run_with(zip_file: Path, code: str, *after: Path) -> str:
     done = subprocess.run([sys.executable, "-I", "-S", "-c", start + code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.zip"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda byte: write_whole(path, bytes([byte]) * 100_000), range(40)))
+    assert len(path.read_bytes()) == 100_000
+    assert len(set(path.read_bytes())) == 1
+
+    def full(partial: str, path: Path) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(path, b"")
+    assert list(tmp_path.iterdir()) == [path]
