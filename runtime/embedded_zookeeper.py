@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 import time
@@ -10,7 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stormline.runtime.errors import StateDirInUse
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from stormline.runtime.errors import StateCorrupt, StateDirInUse
 
 TICK_MS = 500
 SESSION_TIMEOUT_MS_MIN = 1_000
@@ -39,6 +42,7 @@ class EmbeddedZooKeeper:
 
     Raises:
         StateDirInUse: another process serves `data_dir`.
+        StateCorrupt: what is there cannot be read.
     """
 
     def __init__(self, spark: Any, data_dir: Path, *, lock_wait_secs: float = LOCK_WAIT_SECS) -> None:
@@ -81,6 +85,7 @@ class EmbeddedZooKeeper:
 
     def purge(self) -> None:
         """Delete what is not needed to come back: all but the last snapshots, and what came after the oldest."""
+        self._sync()
         kept = {
             Path(file.getPath()).name for file in self._server.getTxnLogFactory().findNValidSnapshots(SNAPSHOTS_KEPT)
         }
@@ -109,8 +114,26 @@ class EmbeddedZooKeeper:
         self._server.setMaxSessionTimeout(SESSION_TIMEOUT_MS_MAX)
         self._factory = jvm.org.apache.zookeeper.server.NIOServerCnxnFactory()
         self._factory.configure(jvm.java.net.InetSocketAddress("127.0.0.1", 0), 0, -1, False)
-        self._factory.startup(self._server)
+        try:
+            self._factory.startup(self._server)
+        except Py4JJavaError as error:
+            self._factory.shutdown()
+            raise StateCorrupt(
+                f"ZooKeeper cannot read the state directory {self.data_dir}: {error.java_exception.getMessage()}; "
+                "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies have "
+                "stored elsewhere"
+            ) from error
+        self._sync()
         self.port = int(self._factory.getLocalPort())
+
+    def _sync(self) -> None:
+        """Have all snapshots on disk: ZooKeeper leaves that to the system, and comes back from none without one."""
+        for path in [*self._files.glob("snapshot.*"), self._files]:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def _purge_forever(self) -> None:
         while not self._stopped.wait(PURGE_SECS):

@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from stormline.runtime import embedded_zookeeper
 from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
-from stormline.runtime.errors import StateDirInUse
+from stormline.runtime.errors import StateCorrupt, StateDirInUse
 from stormline.runtime.state_store import Put
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 
@@ -55,6 +55,41 @@ def test_the_data_outlives_the_server(spark: SparkContext, zookeeper: EmbeddedZo
     assert store.get("a") == 2
     store.close()
     zookeeper.stop()
+
+
+def test_snapshots_are_on_disk_before_anything_leans_on_them(
+    spark: SparkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def spy(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")
+    assert synced == ["snapshot.0", "version-2"]
+    zookeeper.purge()
+    assert synced == ["snapshot.0", "version-2"] * 2
+    zookeeper.stop()
+
+
+def test_a_state_that_lost_its_snapshots_is_refused_in_one_sentence(
+    spark: SparkContext, zookeeper: EmbeddedZooKeeper
+) -> None:
+    """As after a power cut, where the snapshot was not on disk yet."""
+    store = open_store(zookeeper)
+    store.write([Put("a", 1)])
+    store.close()
+    zookeeper.stop()
+    for snapshot in (zookeeper.data_dir / "version-2").glob("snapshot.*"):
+        snapshot.write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(
+            StateCorrupt, match=r"cannot read the state directory .*/state: .*; nothing was changed\. Put"
+        ):
+            EmbeddedZooKeeper(spark, zookeeper.data_dir)
 
 
 def test_one_directory_is_served_once(spark: SparkContext, zookeeper: EmbeddedZooKeeper) -> None:
