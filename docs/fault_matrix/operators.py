@@ -68,6 +68,13 @@ ROWS = (
         real=(f"{SET_BACK}test_a_snapshot_that_lacks_just_the_last_transaction_is_refused_by_its_commit_id",),
     ),
     Row(
+        key="operator-another-id",
+        fault="submits a topology under another id, with the database of the old one",
+        must="the database's fence refuses it: it would count all once more",
+        simulated=(f"{FLIGHTS}test_a_stored_transaction_is_skipped_and_an_older_driver_is_refused",),
+        real=Open("the database is the same in the double"),
+    ),
+    Row(
         key="operator-set-back-live",
         fault="puts an old snapshot back, or removes the data, while a driver runs",
         must="the driver ends and changes nothing",

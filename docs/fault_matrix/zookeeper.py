@@ -224,6 +224,16 @@ ROWS = (
         ),
     ),
     Row(
+        key="zookeeper-power-cut",
+        fault="power is cut, and the embedded server's snapshot was not on disk",
+        must="snapshots are synced before anything leans on them; a state without any is refused in one sentence",
+        simulated=Open("the simulated server has no disk"),
+        real=(
+            f"{EMBEDDED}test_snapshots_are_on_disk_before_anything_leans_on_them",
+            f"{EMBEDDED}test_a_state_that_lost_its_snapshots_is_refused_in_one_sentence",
+        ),
+    ),
+    Row(
         key="zookeeper-quota",
         fault="refuses a write for good, as for a quota",
         must="the driver stops with the reason; it does not send it again without end",
