@@ -189,7 +189,11 @@ class SparkEngine:
             log.info("waiting for the tasks of %s: %s", group, _reason(error))
 
     def _is_lasting(self, error: Exception) -> bool:
-        if self._sc._jsc is None or self._sc._jsc.sc().isStopped():
+        try:
+            stopped = self._sc._jsc is None or self._sc._jsc.sc().isStopped()
+        except Exception:  # the JVM has died
+            stopped = True
+        if stopped:
             return True
         text = str(error)
         crashed = "exited unexpectedly" in text or "EOFException" in text

@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
+from py4j.protocol import Py4JNetworkError
 
+from stormline.runtime.spark_engine import SparkEngine
 from tests.cluster.test_kill_minus_nine import LIFE_SECS, Lives
 from tests.topologies.keyed_sums import DATA, TRANSACTIONS
 
@@ -22,6 +25,20 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
     made = Lives(tmp_path)
     yield made
     made.close()
+
+
+class NoJvm:
+    """What stands for a SparkContext of the JVM when that has died."""
+
+    def sc(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_wave_that_fails_because_the_jvm_died_says_so_itself() -> None:
+    """Asking it whether Spark has stopped fails too."""
+    engine = SparkEngine.__new__(SparkEngine)
+    engine._sc = SimpleNamespace(_jsc=NoJvm())
+    assert engine._is_lasting(Py4JNetworkError("Error while sending or receiving"))
 
 
 def test_a_driver_whose_jvm_is_killed_ends_in_time_with_an_error_and_the_next_run_goes_on(lives: Lives) -> None:
