@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
@@ -74,6 +74,12 @@ class Output:
                 route.take(tuples if isinstance(tuples, Columns) else [[*row] for row in tuples])
             self.routes[-1].take(tuples)
 
+    def route_direct(self, task: int, values: Sequence[Any]) -> None:
+        """Route one tuple to one task."""
+        self.routed += 1
+        for route in self.routes:
+            route.take_direct(task, [*values])
+
 
 class TaskCollector:
     """Checks and routes what a task emits for one attempt. After `close` every emit raises.
@@ -112,7 +118,7 @@ class TaskCollector:
         rows = output.rows
         rows.append([*values])
         if len(rows) >= output.rows_max:
-            self._route(output)
+            self._guarded(output.flush)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
         """Emit many tuples; the lists become the engine's own, so the caller changes none of them any more."""
@@ -125,9 +131,9 @@ class TaskCollector:
                 rows = self._checked(rows, output, stream)
                 break
         if output.rows:
-            self._route(output)
+            self._guarded(output.flush)
         if rows:
-            self._route(output, rows)
+            self._guarded(output.route, rows)
 
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
         """Emit each row of a record batch, or of a table, as one tuple."""
@@ -136,8 +142,8 @@ class TaskCollector:
             if output is None:  # closed meanwhile, by another thread: an abandoned commit
                 raise self._refused((), stream)
             if output.rows:
-                self._route(output)
-            self._route(output, checked)
+                self._guarded(output.flush)
+            self._guarded(output.route, checked)
 
     def checked(self, batch: Any, stream: str) -> list[Columns]:
         """Return what `emit_batch` would route; raise what it raises."""
@@ -163,13 +169,7 @@ class TaskCollector:
                 f"are {sorted(output.listeners)}, see context.component_tasks(id)"
             )
         self._check(values, output, stream)
-        output.routed += 1
-        try:
-            for route in output.routes:
-                route.take_direct(task_id, [*values])
-        except BaseException as error:
-            self._lost_rows = error
-            raise
+        self._guarded(output.route_direct, task_id, values)
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
@@ -186,15 +186,12 @@ class TaskCollector:
             raise self._lost_rows
         for output in self._plain.values():
             if output.rows:
-                self._route(output)
+                self._guarded(output.flush)
 
-    def _route(self, output: Output, tuples: Tuples | None = None) -> None:
-        """Route these tuples, or the rows that wait."""
+    def _guarded(self, routing: Callable[..., None], *what: Any) -> None:
+        """Route, and keep what that raises."""
         try:
-            if tuples is None:
-                output.flush()
-            else:
-                output.route(tuples)
+            routing(*what)
         except BaseException as error:
             self._lost_rows = error
             raise
