@@ -18,6 +18,10 @@ log = logging.getLogger("stormline")
 CANCEL_AGAIN_SECS = 1.0
 """Time after which a wave that still runs is cancelled again: Spark does not hear of it before the job has begun."""
 
+FINISH_SECS = 1.0
+"""How long the last wave may run on before it is cancelled: that kills Python workers, whose components could not clean
+up then, and makes Spark print their broken pipes."""
+
 
 @dataclass(frozen=True, slots=True)
 class WaveEnded:
@@ -97,7 +101,9 @@ class WaveThread:
                 log.warning("cancelling %s", self.wave.title, exc_info=True)
 
     def close(self, wait_secs: float) -> None:
-        """Let the thread end, and the components clean up."""
-        self.cancel()
+        """Let the thread end, with the wave that runs or, after a while, without it."""
         self._todo.put(None)
-        self._thread.join(wait_secs)
+        self._thread.join(FINISH_SECS)
+        if self._thread.is_alive():
+            self.cancel()
+            self._thread.join(wait_secs)

@@ -114,7 +114,9 @@ def test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on(
     stopped = numbers.sums()
     assert 2 <= len(stopped) < 20
     assert stdout == ""
-    stopping, end = stderr.splitlines()
+    stopping, *between, end = stderr.splitlines()
+    # A Python worker whose task was cancelled, on a slow machine, prints that its pipe broke: PySpark's own line.
+    assert not between or between[-1].startswith("BrokenPipeError: "), stderr
     assert stopping.startswith("stopping after the commit of transaction ")
     assert stopping.endswith("; again: stop at once")
     assert end == f"stopped at transaction {len(stopped)}; run again to go on"

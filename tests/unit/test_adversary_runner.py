@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -104,6 +105,47 @@ def test_a_wave_that_was_cancelled_before_its_job_began_is_cancelled_again(
     waves.ended()
     assert waves.deadline() is None
     waves.close(1)
+
+
+class Obedient(InProcessEngine):
+    """Its wave ends when it is told, or is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on, self.cancelled = (threading.Event() for _ in range(3))
+
+    def process(self, wave: Wave) -> WaveResult:
+        self.begun.set()
+        assert self.go_on.wait(10)
+        return WaveResult(wave, [])
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+        self.go_on.set()
+
+
+def test_a_wave_that_soon_ends_may_end_when_the_topology_does() -> None:
+    engine = Obedient()
+    ended: list[WaveEnded] = []
+    waves = WaveThread(engine, ended.append, None)
+    waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
+    assert engine.begun.wait(10)
+    closing = threading.Thread(target=waves.close, args=(10,))
+    closing.start()
+    engine.go_on.set()
+    closing.join(10)
+    assert [end.failure for end in ended] == [None]
+    assert not engine.cancelled.is_set()
+
+
+def test_a_wave_that_goes_on_is_cancelled_when_the_topology_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stormline.runtime.wave_thread.FINISH_SECS", 0.01)
+    engine = Obedient()
+    ended: list[WaveEnded] = []
+    waves = WaveThread(engine, ended.append, None)
+    waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
+    waves.close(10)
+    assert engine.cancelled.is_set()
+    assert len(ended) == 1
 
 
 class Slow(InProcessEngine):
