@@ -17,6 +17,7 @@ from stormline.cli.errors import Ended
 from stormline.cli.run_session import RunOptions
 from stormline.cli.running import run_target
 from stormline.cli.target import load_target
+from stormline.runtime.spark_context import unless_given
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 
@@ -66,6 +67,7 @@ def entry_command(
         verbose=verbose,
     )
     if "PYSPARK_GATEWAY_PORT" in os.environ:
+        config = unless_given(config)
         threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True, name="stormline-parent").start()
     return run_target(loaded, config, options, progress or "live")
 

@@ -67,6 +67,16 @@ def start_spark(
     return sc, True
 
 
+def unless_given(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without the settings of Spark that spark-submit was given, which win over a module's own.
+
+    Call it under spark-submit only.
+    """
+    SparkContext._ensure_initialized()
+    given = SparkConf()
+    return {key: value for key, value in config.items() if not (key.startswith("spark.") and given.contains(key))}
+
+
 def stop_spark(sc: SparkContext) -> None:
     """Stop Spark. Where its JVM has died forget it, so that this process can start another one."""
     try:
