@@ -15,7 +15,7 @@ from stormline.cli.conf import conf_option
 from stormline.cli.entry_options import DRIVER_PID_FILE, with_entry_options
 from stormline.cli.errors import Ended
 from stormline.cli.run_session import RunOptions
-from stormline.cli.running import run_target
+from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
 from stormline.runtime.spark_context import unless_given
 from stormline.topology.config import ZOOKEEPER_SERVERS
@@ -59,6 +59,8 @@ def entry_command(
     config = {**loaded.config, **conf}
     if zookeeper is not None:
         config[ZOOKEEPER_SERVERS] = [server.strip() for server in zookeeper.split(",")]
+    if state_dir is not None:
+        check_embedded("--state-dir", config)
     options = RunOptions(
         state_dir=state_dir,
         master=None,

@@ -70,17 +70,15 @@ def run_command(
     """
     # Only a run needs kazoo, and later Spark.
     from stormline.cli.run_session import RunOptions
-    from stormline.cli.running import run_target
+    from stormline.cli.running import check_embedded, run_target
     from stormline.runtime.local_cluster import zookeeper_hosts
 
     if fresh and state_dir is not None:
         raise click.UsageError("--fresh and --state-dir exclude each other")
     loaded = load_target(target)
     config = {**loaded.config, **conf}
-    hosts = zookeeper_hosts(config)
-    if hosts is not None and (fresh or state_dir is not None):
-        option = "--fresh" if fresh else "--state-dir"
-        raise click.UsageError(f"{option} is for the embedded ZooKeeper, but the configuration names {hosts}")
-    if state_dir is None and not fresh and hosts is None:
+    if fresh or state_dir is not None:
+        check_embedded("--fresh" if fresh else "--state-dir", config)
+    elif zookeeper_hosts(config) is None:
         state_dir = STATE_ROOT / loaded.topology.id
     context.exit(run_target(loaded, config, RunOptions(state_dir, **options), progress))

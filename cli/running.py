@@ -47,6 +47,17 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
     return exit_code
 
 
+def check_embedded(option: str, config: Mapping[str, Any]) -> None:
+    """Refuse an option of the embedded ZooKeeper where the configuration names the servers of another one.
+
+    Raises:
+        click.UsageError: it does.
+    """
+    hosts = zookeeper_hosts(config)
+    if hosts is not None:
+        raise click.UsageError(f"{option} is for the embedded ZooKeeper, but the configuration names {hosts}")
+
+
 def _make(state_dir: Path) -> None:
     """Make the state directory while that costs nothing: Spark takes seconds to start."""
     try:

@@ -158,8 +158,8 @@ def report_of(store: FlightStore) -> str:
     txid = store.txid_stored()
     if not txid:
         raise StoreMismatch(
-            f"{store.path} holds no transaction, and the topology has nothing left to commit: the database was "
-            "removed; to count from the start, remove the topology's state too"
+            f"{store.path} holds no transaction: nothing was committed, as of a file without flights, or the database "
+            "was removed after; to count from the start, remove the topology's state too"
         )
     with closing(store.connect()) as db:
         carriers = db.execute(

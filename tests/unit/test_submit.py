@@ -127,6 +127,14 @@ class TestEntry:
         assert entry_main(MODULE, ["--nonsense"]) == 2
         assert "No such option" in capsys.readouterr().err
 
+    def test_a_state_directory_beside_zookeeper_servers_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert entry_main(MODULE, ["--zookeeper", "h:1", "--state-dir", str(tmp_path / "state")]) == 2
+        error = capsys.readouterr().err
+        assert "--state-dir is for the embedded ZooKeeper, but the configuration names h:1" in error
+        assert not (tmp_path / "state").exists()
+
 
 class TestSafety:
     def test_a_cluster_needs_each_of_the_settings(self) -> None:
