@@ -78,7 +78,7 @@ $(READY): setup.cfg pyproject.toml
 	@rm -f $(INCOMPLETE) && touch $@
 
 .PHONY: clean
-clean: ## Remove caches and build output, but not .venv
+clean: ## Remove caches, build output and the state of runs here (.stormline), but not .venv
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf .stormline spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
