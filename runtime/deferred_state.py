@@ -9,15 +9,18 @@ from __future__ import annotations
 import copyreg
 import io
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
+from stormline.runtime.module_objects import is_told_by_value, is_users, objects_of
 from stormline.runtime.packed import reduced_array
 from stormline.runtime.rebinding import bound, rebound
 
 
 class CannotTravel(Exception):
-    """The bolt holds something that cannot be packed: a connection, a file, a lock."""
+    """The bolt holds something that cannot be packed, such as a connection, or of which a copy is not enough."""
 
 
 class _StatePickler(pickle.Pickler):
@@ -26,14 +29,45 @@ class _StatePickler(pickle.Pickler):
     Of a slice of a record batch its own rows travel, not all that it was cut from.
     """
 
-    def __init__(self, file: io.BytesIO, bolt: Any) -> None:
+    def __init__(self, file: io.BytesIO, bolt: Any, as_classes_say: bool) -> None:
         super().__init__(file, protocol=5)
         self._bolt = bolt
+        self._as_classes_say = as_classes_say
+        self._module_objects: Set[int] | None = None
+
+    def check(self, what: str, value: Any) -> None:
+        """Raise `CannotTravel` for an object of a module, of which a copy would be changed in its stead."""
+        if is_told_by_value(value):
+            return
+        if self._module_objects is None:
+            self._module_objects = objects_of(type(self._bolt))
+        if id(value) in self._module_objects:
+            raise CannotTravel(f"{what} of its module or class, where a copy would be changed instead of it")
 
     def reducer_override(self, obj: Any) -> Any:
         if obj is self._bolt:
             return rebound, ("bolt",)
-        return reduced_array(obj) if type(obj).__module__ == "pyarrow.lib" else NotImplemented
+        kind: type = type(obj)
+        if kind.__module__ == "pyarrow.lib":
+            return reduced_array(obj)
+        self.check(f"it holds a {kind.__name__}", obj)
+        if not self._as_classes_say and (method := _own_pickling(kind)) is not None:
+            raise CannotTravel(f"it holds a {kind.__name__} with a {method} of its own, which may leave things out")
+        return NotImplemented
+
+
+_PICKLING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
+
+
+@lru_cache(maxsize=1024)
+def _own_pickling(kind: type) -> str | None:
+    """Return the method by which a user's class says how it is pickled, if one does."""
+    for klass in kind.__mro__:
+        for name in _PICKLING:
+            method = vars(klass).get(name)
+            if isinstance(method, FunctionType) and is_users(method.__module__):
+                return name
+    return None
 
 
 def check_all_travels(bolt: Any) -> None:
@@ -50,14 +84,26 @@ def check_all_travels(bolt: Any) -> None:
         raise CannotTravel(f"{kind.__name__} is a list or dict, whose items are not in its attributes")
 
 
-def pack_state(bolt: Any) -> bytes:
-    """Return a bolt's state as bytes; raise `CannotTravel` where it cannot be packed."""
+def pack_state(bolt: Any, as_classes_say: bool = False) -> bytes:
+    """Return the state of a bolt, or of an emitter, as bytes.
+
+    Args:
+        as_classes_say: leave out what classes with a `__getstate__` of their own leave out.
+
+    Raises:
+        CannotTravel: it cannot be packed, or a copy may be less than what was gathered, or not the object meant.
+    """
     try:
         reduced = bolt.__reduce_ex__(4)
         if not isinstance(reduced, tuple) or reduced[0] is not copyreg.__newobj__ or len(reduced[1]) != 1:  # type: ignore[attr-defined]
             raise CannotTravel(f"{type(bolt).__name__} has a way of its own to be pickled")
+        state = reduced[2] if len(reduced) > 2 else None
         packed = io.BytesIO()
-        _StatePickler(packed, bolt).dump(reduced[2] if len(reduced) > 2 else None)
+        pickler = _StatePickler(packed, bolt, as_classes_say)
+        for attributes in state if isinstance(state, tuple) else (state,):
+            for name, value in attributes.items() if isinstance(attributes, dict) else ():
+                pickler.check(f"its {name!r} is a {type(value).__name__}", value)
+        pickler.dump(state)
         return packed.getvalue()
     except CannotTravel:
         raise

@@ -16,7 +16,7 @@ from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCol
 from stormline.runtime.columns import Tuples, columns_of
 from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
-from stormline.runtime.guard import AttemptAborted, run_guarded
+from stormline.runtime.guard import AttemptAborted, failure_of, run_guarded
 from stormline.runtime.layout import Layout
 from stormline.runtime.packed import ARROW, Packed
 from stormline.runtime.routes import Exchange, HandOver, HeldEmits
@@ -25,7 +25,7 @@ from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
 from stormline.topology.contracts import ICommitterTransactionalSpout
-from stormline.topology.errors import CorruptData
+from stormline.topology.errors import CorruptData, EmitterCannotTravel
 from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
 
@@ -159,7 +159,16 @@ class StageRunner:
                 self._finish(run)
                 yield from self._outbox.drain()
         for task in tasks:
-            self._report.emitters[task] = self._pack_emitter(task)
+            try:
+                self._report.emitters[task] = self._pack_emitter(task)
+            except CannotTravel as error:
+                lasting = EmitterCannotTravel(
+                    f"spout {spout.id!r} is committed by the emitter that has emitted, and that cannot travel to the "
+                    f"driver: {error}; set emits_on_driver = True in the spout, or leave out what commit() does not "
+                    "need in a __getstate__ of the emitter"
+                )
+                for run in self._runs:
+                    run.fail(failure_of(lasting, spout.id, task, "the emitter"))
 
     def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
         if run.failed:
@@ -179,10 +188,7 @@ class StageRunner:
         on_driver = self._plan.stages[self._stage].placement is Placement.DRIVER
         if on_driver or not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
             return None  # on the driver, the emitter that commits is this very object
-        try:
-            return pack_state(self._env.emitter(task))
-        except Exception:
-            return None
+        return pack_state(self._env.emitter(task), as_classes_say=True)
 
     # ------------------------------------------------------------------------------------ tuples
 

@@ -274,7 +274,11 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
 
 
 class ICommitterTransactionalSpout(ABC):
-    """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase."""
+    """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase.
+
+    That phase runs on the driver, to which the emitter's attributes travel. One that holds a connection says in a
+    `__getstate__` what travels, or its spout sets `emits_on_driver = True`; else the topology stops.
+    """
 
 
 AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout

@@ -189,6 +189,10 @@ class ColumnCannotTravel(SerializationError, TypeError):
     """Values that no column of a record batch holds as they are, or a column whose values no tuple can hold."""
 
 
+class EmitterCannotTravel(SerializationError, TypeError):
+    """The emitter of a committer spout holds what its `commit`, which runs on the driver, would not have."""
+
+
 class CorruptData(SerializationError, ValueError):
     """Bytes that are not what Stormline writes."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -239,6 +240,28 @@ def test_the_state_of_an_emitter_travels_to_its_commit_with_the_collector_it_kee
         handle = cluster.submit_topology("t", {"topology.max.spout.pending": 1}, builder.build_topology())
         handle.await_committed(3, 20)
         assert LEDGERS["t"].trail[:3] == [[1], [1, 2], [1, 2, 3]]
+
+
+class ConnectedEmitter(CommittingEmitter):
+    def __init__(self) -> None:
+        self.connection = threading.Lock()
+
+
+class Connected(CommittingOnExecutors):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return ConnectedEmitter()
+
+
+def test_an_emitter_that_cannot_travel_to_its_commit_stops_the_topology_and_is_told_the_remedy() -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", Connected())
+    builder.set_bolt("store", Store("t")).global_grouping("spout")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", {}, builder.build_topology())
+        with pytest.raises(TopologyFailed) as failed:
+            handle.await_committed(1, 20)
+    assert LEDGERS["t"].trail == LEDGERS["t"].finished == []
+    assert "EmitterCannotTravel in the emitter of 'spout', task 1: spout 'spout' is committed by" in str(failed.value)
+    assert "cannot pickle '_thread.lock' object; set emits_on_driver = True in the spout, or" in str(failed.value)
 
 
 def test_emitters_of_the_double_are_not_shared_between_the_phases() -> None:
