@@ -9,6 +9,7 @@ import struct
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from fractions import Fraction
 from functools import cache
 from hashlib import blake2b
 from operator import itemgetter
@@ -80,14 +81,30 @@ def canonical(value: Any) -> Any:
         return _without_zone(value)
     if kind is complex:
         return value + 0 if value.imag else canonical(value.real)  # + 0: of 0.0 and -0.0 one
-    if isinstance(value, int):  # an IntEnum
+    if kind is Fraction:
+        return _of_fraction(value)
+    if isinstance(value, int) and _compares_as(kind, int):  # an IntEnum
         return int(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and _compares_as(kind, str):  # a StrEnum
         return str.__str__(value)
-    if isinstance(value, tuple):  # a NamedTuple
+    if isinstance(value, tuple) and _compares_as(kind, tuple):  # a NamedTuple
         return canonical(tuple(value))
     names = _compared_fields(kind)  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
     return value if names is None else [kind.__qualname__, *(canonical(getattr(value, name, None)) for name in names)]
+
+
+def _compares_as(kind: type, base: type) -> bool:
+    return bool(kind.__eq__ == base.__eq__)
+
+
+def _of_fraction(value: Fraction) -> Any:
+    try:
+        as_float = value.numerator / value.denominator
+    except OverflowError:
+        as_float = math.nan
+    if as_float == value:
+        return canonical(as_float)
+    return value.numerator if value.denominator == 1 else ["fraction", value.numerator, value.denominator]
 
 
 @cache

@@ -9,7 +9,7 @@ import reprlib
 import types
 from typing import Any, Protocol
 
-from stormline.topology.built_in_types import BUILT_IN, NATIVE, only
+from stormline.topology.built_in_types import BUILT_IN, NATIVE
 from stormline.topology.errors import CorruptData, InvalidRegistration, UnregisteredClass
 
 _HOLDING = frozenset({int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, BaseException})
@@ -26,14 +26,22 @@ class Serializer(Protocol):
 
 
 class _NamedTupleSerializer:
+    """Writes the fields by name: one whose order in the class has changed since is found again."""
+
     def __init__(self, cls: Any) -> None:
         self._cls = cls
+        self._required = cls._field_defaults.keys() ^ cls._fields
 
     def to_data(self, obj: Any) -> Any:
-        return list(obj)
+        return dict(zip(self._cls._fields, obj, strict=True))
 
     def from_data(self, data: Any) -> Any:
-        return self._cls._make(only(list, data))
+        if type(data) is not dict or not self._required <= data.keys() <= set(self._cls._fields):
+            raise CorruptData(
+                f"a {self._cls.__qualname__} needs the fields {sorted(self._cls._fields)}, got {reprlib.repr(data)}"
+            )
+        values = {**self._cls._field_defaults, **data}
+        return self._cls._make(values[name] for name in self._cls._fields)
 
 
 class _DataclassSerializer:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -106,6 +107,29 @@ def test_partial_key_uses_two_tasks_a_key_evenly() -> None:
 
 
 EAST = dt.timezone(dt.timedelta(hours=1))
+
+
+class Folded(str):
+    """Compares as its class says, so that only its serializer can tell what is equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.lower() == str(other).lower()
+
+    __hash__ = str.__hash__
+
+
+class Modulo(int):
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = int.__hash__
+
+
+class Near(tuple[int, ...]):
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = tuple.__hash__
 
 
 class Level(enum.IntEnum):
@@ -234,6 +258,13 @@ def test_a_dataclass_routes_by_its_class_and_the_fields_that_it_compares() -> No
     assert canonical(Price(1)) == ["Price", 1]
     assert canonical(Holder()) == ["Holder", None]
     assert canonical(ATTEMPT) is ATTEMPT
+    assert canonical(Fraction(6, 2)) == 3
+    assert canonical(Fraction(1, 4)) == 0.25
+    assert canonical(Fraction(1, 3)) == ["fraction", 1, 3]
+    assert canonical(Fraction(10**400)) == 10**400
+    assert canonical(Fraction(10**400, 3)) == ["fraction", 10**400, 3]
+    for own in (Folded("Aa"), Modulo(7), Near((1, 2))):
+        assert canonical(own) is own
     assert stable_hashes([Money(1)], REGISTRY) != stable_hashes([Price(1)], REGISTRY)
 
 

@@ -518,6 +518,18 @@ class Typed(NamedTuple):
     b: int
 
 
+class Reordered(NamedTuple):
+    b: int
+    a: int
+    c: int = 5
+
+
+def test_the_fields_of_a_named_tuple_are_found_by_their_names() -> None:
+    registry = Registry([Registration.of(Reordered)])
+    assert registry.unpack(as_stored(Reordered, {"a": 1, "b": 2})) == Reordered(2, 1)
+    assert registry.unpack(as_stored(Reordered, {"a": 1, "b": 2, "c": 3})) == Reordered(2, 1, 3)
+
+
 @dataclasses.dataclass
 class Older:
     x: int
@@ -535,8 +547,9 @@ def as_stored(cls: type, data: Any) -> bytes:
         (Older, {}, "a Older needs the fields ['x'], got {}"),
         (Older, [1], "a Older needs the fields ['x'], got [1]"),
         (Older, {1: 2}, "a Older needs the fields ['x'], got {1: 2}"),
-        (Typed, [1], f"the serializer of '{__name__}.Typed' cannot read [1]: TypeError: "),
-        (Typed, "ab", "expected list, got 'ab'"),
+        (Typed, [1, 2], "a Typed needs the fields ['a', 'b'], got [1, 2]"),
+        (Typed, {"a": 1}, "a Typed needs the fields ['a', 'b'], got {'a': 1}"),
+        (Typed, {"a": 1, "b": 2, "c": 3}, "a Typed needs the fields ['a', 'b'], got {'a': 1, 'b': 2, 'c': 3}"),
         (Colour, "BLUE", "the serializer of 'tests.unit.serialized_kit.Colour' cannot read 'BLUE': KeyError: 'BLUE'"),
     ],
 )
