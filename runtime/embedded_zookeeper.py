@@ -123,8 +123,12 @@ class EmbeddedZooKeeper:
                 "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies have "
                 "stored elsewhere"
             ) from error
-        self._sync()
-        self.port = int(self._factory.getLocalPort())
+        try:
+            self._sync()
+            self.port = int(self._factory.getLocalPort())
+        except BaseException:
+            self._factory.shutdown()  # before the lock is freed, and another server may come
+            raise
 
     def _sync(self) -> None:
         """Have all snapshots on disk: ZooKeeper leaves that to the system, and comes back from none without one."""

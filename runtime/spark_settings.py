@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -45,6 +46,12 @@ def is_local(master: str) -> bool:
 def check_safe(master: str, settings: Mapping[str, str]) -> None:
     """Raise `UnsafeSpark` where Spark could run a task of one job twice."""
     if is_local(master):
+        retries = re.fullmatch(r"local\[[^,]*,\s*(\d+)\s*\]", master)
+        if retries is not None and int(retries[1]) != 1:
+            raise UnsafeSpark(
+                f"with master {master} Spark tries a task {retries[1]} times, expected once: replays belong to "
+                f"Stormline's coordinator; leave out the {retries[1]}"
+            )
         return
     for key, needed in REQUIRED.items():
         got = settings.get(key)

@@ -92,6 +92,23 @@ def test_a_state_that_lost_its_snapshots_is_refused_in_one_sentence(
             EmbeddedZooKeeper(spark, zookeeper.data_dir)
 
 
+def test_a_server_that_could_not_sync_serves_no_more_when_its_directory_is_free(
+    spark: SparkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[EmbeddedZooKeeper] = []
+
+    def sync(zookeeper: EmbeddedZooKeeper) -> None:
+        failed.append(zookeeper)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedZooKeeper, "_sync", sync)
+        with pytest.raises(OSError, match="Input/output error"):
+            EmbeddedZooKeeper(spark, tmp_path)
+    assert not failed[0]._server.isRunning()
+    EmbeddedZooKeeper(spark, tmp_path).stop()
+
+
 def test_one_directory_is_served_once(spark: SparkContext, zookeeper: EmbeddedZooKeeper) -> None:
     with pytest.raises(StateDirInUse, match=rf"state directory {zookeeper.data_dir} is in use by this process; stop"):
         EmbeddedZooKeeper(spark, zookeeper.data_dir)
