@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -15,6 +18,11 @@ from pyspark import SparkConf, SparkContext
 from stormline.runtime.errors import SparkUnavailable
 from stormline.runtime.java import check_java
 from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
+
+STOPS_SECS = 5.0
+"""How long after the begin of Spark's stop what its JVM prints is dropped: that idle workers' pipes broke."""
+_stopping = threading.Event()
+_readers: list[int] = []
 
 
 def start_spark(
@@ -42,7 +50,8 @@ def start_spark(
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = SparkConf()
-    settings.setAppName(app)
+    if not _named(settings):
+        settings.setAppName(app)
     if master is not None:
         settings.setMaster(master)
     for key, value in {**REQUIRED, **PREFERRED}.items():
@@ -54,6 +63,7 @@ def start_spark(
     for key, value in conf.items():
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
+    _stopping.clear()
     with _quiet(verbose):
         try:
             sc = SparkContext(conf=settings)
@@ -73,12 +83,26 @@ def unless_given(config: Mapping[str, Any]) -> dict[str, Any]:
     Call it under spark-submit only.
     """
     SparkContext._ensure_initialized()
-    given = SparkConf()
-    return {key: value for key, value in config.items() if not (key.startswith("spark.") and given.contains(key))}
+    settings = SparkConf()
+    given = {key for key in config if key.startswith("spark.") and settings.contains(key)}
+    if not _named(settings):
+        given.discard("spark.app.name")
+    return {key: value for key, value in config.items() if key not in given}
+
+
+def _named(settings: SparkConf) -> bool:
+    """Tell whether spark-submit was given a name: without one it takes that of the file that it runs."""
+    return settings.get("spark.app.name", "") not in ("", Path(sys.argv[0]).name)
 
 
 def stop_spark(sc: SparkContext) -> None:
     """Stop Spark. Where its JVM has died forget it, so that this process can start another one."""
+    while _readers and select.select(_readers, [], [], 0)[0]:
+        time.sleep(0.001)  # what users' code has printed in the workers is shown first
+    _stopping.set()
+    timer = threading.Timer(STOPS_SECS, _stopping.clear)
+    timer.daemon = True
+    timer.start()
     try:
         sc.stop()
     except (OSError, Py4JError):
@@ -88,7 +112,7 @@ def stop_spark(sc: SparkContext) -> None:
 
 @contextmanager
 def _quiet(verbose: bool) -> Iterator[None]:
-    """Hold back what the JVM prints while it starts; print it if the start fails, and all that comes later."""
+    """Hold back what the JVM prints while it starts; print it if the start fails, and what comes until Spark's stop."""
     if verbose:
         yield
         return
@@ -100,11 +124,13 @@ def _quiet(verbose: bool) -> Iterator[None]:
     def pump() -> None:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while chunk := pipe.read(65536):
-                if started.is_set():
-                    os.write(terminal, chunk)
-                else:
+                if not started.is_set():
                     held.append(chunk)
+                elif not _stopping.is_set():
+                    os.write(terminal, chunk)
+            _readers.remove(reader)
 
+    _readers.append(reader)
     os.dup2(writer, 2)
     os.close(writer)
     threading.Thread(target=pump, daemon=True, name="stormline-jvm-stderr").start()

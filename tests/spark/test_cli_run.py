@@ -90,7 +90,7 @@ def test_a_run_ends_when_its_spout_is_drained_and_prints_the_report(numbers: Num
     done = numbers.run("--progress", "json")
     assert done.returncode == 0, done.stderr
     *objects, report = done.stdout.splitlines()
-    assert report == f"20 sums make {sum(range(80))}"
+    assert json.loads(report) == {"event": "report", "text": f"20 sums make {sum(range(80))}"}
     *waves, end = map(json.loads, objects)
     assert waves
     assert {wave["event"] for wave in waves} == {"wave"}
