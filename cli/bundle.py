@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from stormline.cli.errors import CannotBundle
+from stormline.cli.errors import CannotBundle, CannotWriteBundle
 from stormline.cli.project_modules import find_project_modules
 from stormline.topology.explain import explain
 from stormline.topology.packing import FALLBACK
@@ -66,15 +66,21 @@ def write_bundle(
         The bundle; and the packages that it needs and does not hold, each with a module that imports it.
 
     Raises:
-        CannotBundle: a compiled extension, or two different files with one name.
+        CannotBundle: a compiled extension, a module that is no Python, or two different files with one name.
+        CannotWriteBundle: the folder does not let us.
     """
     files, missing = bundle_files(module, py_files)
     bundle = Bundle.of(plan.topology_id, directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    write_zip(bundle.zip, files)
     target = module if attribute is None else f"{module}:{attribute}"
-    write_whole(bundle.entry, entry_source(plan.topology_id, target).encode())
-    write_whole(bundle.plan, explain(plan).encode())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        write_zip(bundle.zip, files)
+        write_whole(bundle.entry, entry_source(plan.topology_id, target).encode())
+        write_whole(bundle.plan, explain(plan).encode())
+    except OSError as error:
+        raise CannotWriteBundle(
+            f"the bundle cannot be written into {directory} ({error.strerror}); name another folder with --output"
+        ) from None
     return bundle, missing
 
 
@@ -95,10 +101,9 @@ def bundle_files(module: str, py_files: Sequence[str] = ()) -> tuple[Files, dict
         files.update(package_files(package, without=_TESTS))
     for package in IN_FALLBACK:
         files.update({f"{FALLBACK}/{name}": content for name, content in package_files(package).items()})
+    provided = _modules(files).union(IN_FALLBACK, ON_CLUSTER)
     for given in py_files:
         _add(files, _given_files(Path(given)), given)
-    provided = {PurePosixPath(name).parts[0].removesuffix(".py") for name in files}
-    provided.update(IN_FALLBACK, ON_CLUSTER)
     found = find_project_modules(module, project_roots(), provided)
     if module.partition(".")[0] in found.missing:
         _add(files, package_files(module.partition(".")[0]), module)
@@ -107,7 +112,13 @@ def bundle_files(module: str, py_files: Sequence[str] = ()) -> tuple[Files, dict
         raise _compiled(found.compiled[0])
     _add(files, {name: path.read_bytes() for name, path in found.files.items()}, module)
     files.update({f"{name}/": b"" for name in found.packages})
-    return files, found.missing
+    there = _modules(files)
+    return files, {name: importer for name, importer in found.missing.items() if name not in there}
+
+
+def _modules(files: Files) -> set[str]:
+    """Return the top-level names that can be imported from a zip of these files."""
+    return {PurePosixPath(name).parts[0].removesuffix(".py") for name in files}
 
 
 def project_roots() -> list[Path]:
@@ -202,11 +213,12 @@ def write_zip(path: Path, files: Files) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that others see whole or not at all, though several write it at once."""
+    os.umask(umask := os.umask(0o077))
     descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
-        os.chmod(partial, 0o644)
+        os.chmod(partial, 0o666 & ~umask)
         os.replace(partial, path)
     except BaseException:
         os.unlink(partial)

@@ -16,6 +16,7 @@ from stormline.cli.errors import UnsafeConf
 from stormline.cli.target import TARGET_HELP, Target, load_target
 from stormline.runtime.spark_settings import REQUIRED, check_no_secrets, check_safe
 from stormline.topology.compiler import compile_topology
+from stormline.topology.plan import Plan
 from stormline.topology.secrets import literal_secrets
 
 MASTER = "MASTER"
@@ -52,8 +53,9 @@ def compile_command(target: str, directory: Path, py_files: tuple[str, ...], con
     Example: stormline compile examples.flight_delays -o build/flights
     """
     loaded = load_target(target)
+    plan = compile_topology(loaded.topology, {**loaded.config, **conf})
     settings = settings_of(loaded, conf)
-    bundle = bundle_target(loaded, target, directory, py_files, conf)
+    bundle = bundle_target(loaded, plan, target, directory, py_files)
     click.echo(f"wrote {bundle.zip}, {bundle.entry.name} and {bundle.plan.name}", err=True)
     arguments = entry_settings(conf)
     if not names_zookeeper(loaded, conf):
@@ -61,11 +63,8 @@ def compile_command(target: str, directory: Path, py_files: tuple[str, ...], con
     click.echo(shlex.join(["spark-submit", "--master", MASTER, *settings, *files_of(bundle), *arguments]))
 
 
-def bundle_target(
-    loaded: Target, target: str, directory: Path, py_files: tuple[str, ...], conf: Mapping[str, Any]
-) -> Bundle:
+def bundle_target(loaded: Target, plan: Plan, target: str, directory: Path, py_files: tuple[str, ...]) -> Bundle:
     """Write the bundle, and say on standard error what has to be installed on the cluster."""
-    plan = compile_topology(loaded.topology, {**loaded.config, **conf})
     _, colon, attribute = target.partition(":")
     name = loaded.module.__name__
     bundle, missing = write_bundle(name, attribute if colon else None, plan, directory, py_files)

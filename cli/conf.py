@@ -9,13 +9,15 @@ import click
 
 from stormline.topology.config import KNOWN_KEYS
 
+_PYTHON = {"True": True, "False": False, "None": None}
+
 
 def parse_conf(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return the settings that KEY=VALUE texts give; the last one of a key wins.
 
     Values of `spark.*` keys stay text, as Spark has it. Others are JSON where they can be read as JSON, else text; a
     list of hosts may be given with commas. So `topology.max.spout.pending=64` is a number, and text that looks
-    like one takes quotes: `my.version='"1.10"'`.
+    like one takes quotes: `my.version='"1.10"'`. Python's True, False and None are understood too.
 
     Raises:
         click.BadParameter: a text without "=" or without a key, or a value nested too deeply.
@@ -34,6 +36,8 @@ def parse_conf(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _value(key: str, text: str) -> Any:
+    if text in _PYTHON:
+        return _PYTHON[text]
     try:
         return json.loads(text)
     except ValueError:

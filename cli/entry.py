@@ -17,7 +17,6 @@ from stormline.cli.errors import Ended
 from stormline.cli.run_session import RunOptions
 from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
-from stormline.runtime.spark_context import unless_given
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 
@@ -29,6 +28,8 @@ def main(target: str, arguments: Sequence[str] | None = None) -> int:
     """Run MODULE[:ATTR] as the command line says; return the exit code."""
     try:
         code = entry_command.main(arguments, Path(sys.argv[0]).name, standalone_mode=False, obj=target)
+    except click.Abort:  # Ctrl-C before the run has its own handlers
+        return 128 + signal.SIGINT
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -69,6 +70,8 @@ def entry_command(
         verbose=verbose,
     )
     if "PYSPARK_GATEWAY_PORT" in os.environ:
+        from stormline.runtime.spark_context import unless_given
+
         config = unless_given(config)
         threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True, name="stormline-parent").start()
     return run_target(loaded, config, options, progress or "live")

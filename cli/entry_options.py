@@ -17,7 +17,7 @@ ENTRY_OPTIONS = (
     click.option(
         "--zookeeper",
         metavar="HOST:PORT[,HOST:PORT...]",
-        help="Where the state is kept, over what the configuration says. The port is 2181 where it is left out.",
+        help="Where the state is kept, over what the configuration says. Without a port: 2181, or the configuration's.",
     ),
     click.option(
         "--state-dir",

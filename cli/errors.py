@@ -37,6 +37,12 @@ class CannotBundle(StormlineError, ValueError):
     """Something that a zip on Python's path cannot hold, or two files that claim one name in it."""
 
 
+class CannotWriteBundle(StormlineError, OSError):
+    """The files of a bundle could not be written."""
+
+    __str__ = Exception.__str__
+
+
 class UnsafeConf(StormlineError, ValueError):
     """A setting that must not stand on a command line."""
 

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stormline.cli.errors import CannotBundle
+
 
 @dataclass(slots=True)
 class ProjectModules:
@@ -32,6 +34,9 @@ def find_project_modules(module: str, roots: Sequence[Path], provided: Collectio
     Args:
         roots: folders in which the project's modules lie; the first that has a module wins.
         provided: top-level names that come from elsewhere, also where `roots` hold them.
+
+    Raises:
+        CannotBundle: a module that is no Python.
     """
     found = ProjectModules()
     todo, seen = [(module, module)], {module}
@@ -47,7 +52,13 @@ def find_project_modules(module: str, roots: Sequence[Path], provided: Collectio
             continue
         if source.suffix != ".py":
             continue
-        for imported in _imports(source, name):
+        try:
+            imports = list(_imports(source, name))
+        except SyntaxError as error:
+            raise CannotBundle(
+                f"{source}, line {error.lineno}, is no Python ({error.msg}), and {importer} imports it: mend it"
+            ) from None
+        for imported in imports:
             # Importing a.b.c imports a and a.b first; from a import b may mean the module a.b.
             parts = imported.split(".")
             for prefix in (".".join(parts[:length]) for length in range(1, len(parts) + 1)):

@@ -24,8 +24,13 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Go on in silence where rich would end the process: a run does not end because nobody reads of it."""
         self.quiet = True
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), self.file.fileno())
+        print_nowhere(self.file.fileno())
+
+
+def print_nowhere(descriptor: int) -> None:
+    """Lead what is printed there nowhere."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), descriptor)
 
 
 class Reporter:
@@ -65,6 +70,9 @@ class Reporter:
     def ended(self, snapshot: Snapshot) -> None:
         """Take note that the run has ended, well or stopped."""
 
+    def failed(self, snapshot: Snapshot) -> None:
+        """Take note that the run has failed, with these counts."""
+
 
 class JsonReporter(Reporter):
     """Prints a JSON object a wave on standard output, and one at the end."""
@@ -77,8 +85,15 @@ class JsonReporter(Reporter):
         """Print the final counts."""
         self._print("end", snapshot)
 
+    def failed(self, snapshot: Snapshot) -> None:
+        """Print the final counts; why it failed goes to standard error."""
+        self._print("end", snapshot)
+
     def _print(self, event: str, snapshot: Snapshot) -> None:
-        click.echo(json.dumps({"event": event, **asdict(snapshot)}))
+        try:
+            click.echo(json.dumps({"event": event, **asdict(snapshot)}))
+        except BrokenPipeError:  # nobody reads any more: the run goes on
+            print_nowhere(sys.stdout.fileno())
 
 
 class LineReporter(Reporter):

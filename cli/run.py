@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,15 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.target import TARGET_HELP, load_target
+from stormline.topology.config import check_config
 
 STATE_ROOT = Path(".stormline")
+
+
+def _no_nan(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no time")
+    return value
 
 
 @click.command("run", epilog=TARGET_HELP)
@@ -22,7 +30,9 @@ STATE_ROOT = Path(".stormline")
     help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current directory.",
 )
 @click.option("--fresh", is_flag=True, help="Begin at transaction 1, in a temporary directory removed at the end.")
-@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master.")
+@click.option(
+    "--master", metavar="URL", help="Spark's master. Default: the configuration's spark.master, else local[*]."
+)
 @conf_option
 @click.option("--keep-running", is_flag=True, help="When the spout is drained, wait for more.")
 @click.option(
@@ -35,6 +45,7 @@ STATE_ROOT = Path(".stormline")
     "--timeout",
     "timeout_secs",
     type=click.FloatRange(min=0, min_open=True),
+    callback=_no_nan,
     metavar="SECS",
     help="Stop after this time: with exit code 1 if the run is not done by then; with 0 if it is to keep running.",
 )
@@ -77,8 +88,11 @@ def run_command(
         raise click.UsageError("--fresh and --state-dir exclude each other")
     loaded = load_target(target)
     config = {**loaded.config, **conf}
+    check_config(config, "the configuration")
+    theirs = config.pop("spark.master", "local[*]")
+    master = options.pop("master") or theirs
     if fresh or state_dir is not None:
         check_embedded("--fresh" if fresh else "--state-dir", config)
     elif zookeeper_hosts(config) is None:
         state_dir = STATE_ROOT / loaded.topology.id
-    context.exit(run_target(loaded, config, RunOptions(state_dir, **options), progress))
+    context.exit(run_target(loaded, config, RunOptions(state_dir, master, **options), progress))

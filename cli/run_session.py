@@ -64,6 +64,7 @@ class RunSession:
         self._waves: queue.SimpleQueue[Snapshot] = queue.SimpleQueue()
         self._done = threading.Event()
         self._stopping = threading.Event()
+        self._reached = threading.Event()
         self._announced = False
         self._timed_out = False
         self._handle: TopologyHandle | None = None
@@ -100,6 +101,11 @@ class RunSession:
             )
         return self.final
 
+    @property
+    def reached(self) -> bool:
+        """Whether the topology had come to its own end before anything stopped it: what follows only closes."""
+        return self._reached.is_set()
+
     # ------------------------------------------------------------------------------------ the second thread
 
     def _work(self) -> None:
@@ -134,6 +140,7 @@ class RunSession:
                 handle.await_committed(sys.maxsize)
             else:
                 handle.await_drained()
+            self._reached.set()
         except TopologyStopped:
             if not self._stopping.is_set():
                 raise
@@ -147,6 +154,8 @@ class RunSession:
             self._announced = True
             self._announce(handle)
             self._stop()
+        if self.reached:
+            return
         if deadline is not None and time.monotonic() >= deadline and not self._stopping.is_set():
             self._timed_out = True
             if handle is None and not spark_is_up():
@@ -163,7 +172,9 @@ class RunSession:
             self._reporter.look(handle.snapshot())
 
     def _announce(self, handle: TopologyHandle | None) -> None:
-        if handle is not None:
+        if self.reached:
+            what = "all is committed, and Spark is being stopped"
+        elif handle is not None:
             what = f"stopping after the commit of transaction {handle.txid_committed + 1}"
         elif spark_is_up():
             what = "stopping as soon as the topology has started"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -42,7 +43,7 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
     if exit_code == 0 and target.report is not None:
         text = target.report()
         if text is not None:
-            click.echo(text)
+            click.echo(json.dumps({"event": "report", "text": str(text)}) if progress == "json" else text)
     leave_if_hung(exit_code)
     return exit_code
 
@@ -61,7 +62,7 @@ def check_embedded(option: str, config: Mapping[str, Any]) -> None:
 def _make(state_dir: Path) -> None:
     """Make the state directory while that costs nothing: Spark takes seconds to start."""
     try:
-        state_dir.mkdir(parents=True, exist_ok=True)
+        state_dir.joinpath("zookeeper").mkdir(parents=True, exist_ok=True)
         reason = None if os.access(state_dir, os.W_OK | os.X_OK) else "it is not writable"
     except OSError as error:
         reason = error.strerror
@@ -86,14 +87,17 @@ def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: R
             leave(now.exit_code)
         except StormlineError as error:
             failed = error
+            if session.final is not None:
+                reporter.failed(session.final)
     if failed is not None:
         click.echo(error_text(str(failed)), err=True)
-    if signals.received is not None and session.final is not None:
+    stopped = signals.received is not None and not session.reached
+    if stopped and session.final is not None:
         kept = options.state_dir is not None or zookeeper_hosts(config) is not None
         go_on = "; run again to go on" if kept else ""
         click.echo(f"stopped at transaction {session.final.txid_committed}{go_on}", err=True)
     # A failure on the way out may come of the signal itself, where Spark has got it too.
-    return signals.exit_code if signals.received is not None else int(failed is not None)
+    return signals.exit_code if stopped else int(failed is not None)
 
 
 def _state(topology_id: str, config: Mapping[str, Any], options: RunOptions) -> str:

@@ -22,15 +22,28 @@ from stormline.cli.conf import conf_option
 from stormline.cli.entry_options import DRIVER_PID_FILE, as_arguments, with_entry_options
 from stormline.cli.errors import SparkSubmitMissing
 from stormline.cli.target import TARGET_HELP, load_target
+from stormline.topology.compiler import compile_topology
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHORT = {"-o": "--output", "-c": "--conf", "-h": "--help"}
 
 
-@click.command("submit", epilog=TARGET_HELP, context_settings={"ignore_unknown_options": True})
+class _SubmitCommand(click.Command):
+    """Takes short options as whole words only: click would find the letter in spark-submit's words, as in -Dhost=x."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_SHORT.get(word, word) for word in args])
+
+
+@click.command(
+    "submit",
+    cls=_SubmitCommand,
+    epilog=TARGET_HELP,
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+)
 @click.argument("target", metavar="MODULE[:ATTR]")
 @click.argument("flags", metavar="[SPARK-SUBMIT FLAGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "-o",
     "--output",
     "directory",
     metavar="DIR",
@@ -66,6 +79,7 @@ def submit_command(
     if target.startswith("-"):
         raise click.UsageError(f"MODULE comes first, before {target}: stormline submit MODULE[:ATTR] {target} ...")
     loaded = load_target(target)
+    plan = compile_topology(loaded.topology, {**loaded.config, **conf})
     settings = settings_of(loaded, conf)
     if not (options["verbose"] or any(part.startswith("spark.log.level=") for part in settings)):
         settings += ["--conf", "spark.log.level=ERROR"]  # what Spark says of its start; later it is quiet anyway
@@ -81,7 +95,7 @@ def submit_command(
         click.echo(shlex.join([*(f"{name}={value}" for name, value in environment.items()), *line]))
         return
     with tempfile.TemporaryDirectory(prefix="stormline-") as temporary:
-        bundle = bundle_target(loaded, target, directory or Path(temporary), py_files, conf)
+        bundle = bundle_target(loaded, plan, target, directory or Path(temporary), py_files)
         pid_file = Path(temporary) / "driver.pid"
         code = _run(command(bundle), {**os.environ, **environment, DRIVER_PID_FILE: str(pid_file)}, pid_file)
     context.exit(code)
@@ -100,8 +114,10 @@ def spark_submit() -> Path:
             raise SparkSubmitMissing("there is no spark-submit: set SPARK_HOME, or install the package pyspark")
         home = str(Path(spec.origin).parent)
     program = Path(home, "bin", "spark-submit")
-    if not program.is_file():
-        raise SparkSubmitMissing(f"{program} does not exist: set SPARK_HOME to the directory of a Spark")
+    if not os.access(program, os.X_OK):
+        raise SparkSubmitMissing(
+            f"{program} does not exist, or may not be executed: set SPARK_HOME to the directory of a Spark"
+        )
     return program
 
 
@@ -126,7 +142,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], driver_pid_file
             except (FileNotFoundError, ValueError):  # not yet, or on another machine
                 process.send_signal(number)
 
-    before = {number: signal.signal(number, hand_on) for number in _SIGNALS}
+    mine = _SIGNALS if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else _SIGNALS[:2]  # nohup
+    before = {number: signal.signal(number, hand_on) for number in mine}
     try:
         code = process.wait()
     finally:

@@ -18,6 +18,7 @@ from stormline.cli.errors import AttributeMissing, ModuleMissing, TargetRaised, 
 from stormline.topology.builder import TransactionalTopologyBuilder
 from stormline.topology.config import Config
 from stormline.topology.errors import StormlineError, did_you_mean
+from stormline.topology.secrets import without_secrets
 from stormline.topology.topology import Topology
 
 TARGET_HELP = """\
@@ -170,7 +171,7 @@ def _raised(error: BaseException, what: str) -> TargetRaised:
     shown = "".join(traceback.format_exception(type(error), error, _users_frames(error)))
     if not shown.startswith("Traceback "):
         shown = f"Traceback (most recent call last):\n{shown}"
-    return TargetRaised(f"{shown.rstrip()}\n\n{what}: {type(error).__name__}: {error}")
+    return TargetRaised(without_secrets(f"{shown.rstrip()}\n\n{what}: {type(error).__name__}: {error}"))
 
 
 def _users_frames(error: BaseException) -> TracebackType | None:

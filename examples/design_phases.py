@@ -101,7 +101,10 @@ def config() -> Mapping[str, Any]:
 def report() -> str:
     """Return who finished in which phase, in the order of finishing."""
     if not NOTES:
-        return "This run committed nothing: an earlier one on the same state directory has committed all there is."
+        return (
+            "This run committed nothing in this process: an earlier one on the same state directory has committed all "
+            "there is; or commits were placed on the executors."
+        )
     lines: list[str] = []
     for txid, notes in sorted(NOTES.items()):
         lines.append(f"transaction {txid}")

@@ -113,8 +113,8 @@ def report() -> str:
     """Return the stored count, and what it was after each transaction of this run."""
     if not STORED:
         return (
-            "This run committed nothing: an earlier one on the same state directory has counted all there is, and its "
-            "database, a dict, ended with it."
+            "This run committed nothing in this process: an earlier one on the same state directory has counted all "
+            "there is, and its database, a dict, ended with it; or commits were placed on the executors."
         )
     lines = [f"Stored count: {DATABASE[GLOBAL_COUNT_KEY].count}"]
     lines += [f"  after transaction {txid}: {count}" for txid, count in sorted(STORED.items())]

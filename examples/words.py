@@ -149,8 +149,8 @@ def report() -> str:
     """Return the counts and the buckets."""
     if not COUNT_DATABASE:
         return (
-            "This run committed nothing: an earlier one on the same state directory has counted all there is, and its "
-            "databases, two dicts, ended with it."
+            "This run committed nothing in this process: an earlier one on the same state directory has counted all "
+            "there is, and its databases, two dicts, ended with it; or commits were placed on the executors."
         )
     words = sorted(COUNT_DATABASE.items(), key=lambda item: (-item[1].count, item[0]))
     lines = [f"{word:<8} {value.count:>2}  (stored by transaction {value.txid})" for word, value in words]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stormline.cli.bundle import IN_FALLBACK, bundle_files, project_roots, write_bundle, write_whole, write_zip
-from stormline.cli.errors import CannotBundle
+from stormline.cli.errors import CannotBundle, CannotWriteBundle
 from stormline.topology.compiler import compile_topology
 from stormline.topology.packing import FALLBACK
 from stormline.topology.plan import Plan
@@ -170,8 +170,45 @@ class TestPyFiles:
         with pytest.raises(CannotBundle, match=r"y/one\.py brings 'one\.py', of which the bundle has another version"):
             bundle_files("main", [str(tmp_path / "x/one.py"), str(tmp_path / "y/one.py")])
 
+    def test_a_zip_with_a_part_of_the_projects_package_hides_none_of_the_rest(
+        self, project: Path, tmp_path: Path
+    ) -> None:
+        write(project, {"mine/__init__.py": "", "mine/topo.py": "import mine.helper, far\n", "mine/helper.py": ""})
+        with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
+            archive.writestr("mine/gen.py", "")
+            archive.writestr("far/__init__.py", "")
+        files, missing = bundle_files("mine.topo", [str(tmp_path / "more.zip")])
+        mine = {name for name in files if name.startswith(("mine/", "far/"))}
+        assert mine == {"mine/__init__.py", "mine/topo.py", "mine/helper.py", "mine/gen.py", "far/__init__.py"}
+        assert missing == {}
+
+    def test_a_module_that_is_no_python_is_refused_with_who_imports_it(self, project: Path) -> None:
+        write(project, {"main.py": "def late():\n    import broken\n", "broken.py": "a = 1\ndef f(:\n"})
+        with pytest.raises(
+            CannotBundle, match=r"broken\.py, line 2, is no Python \(.*\), and main imports it: mend it"
+        ):
+            bundle_files("main")
+
 
 class TestWritten:
+    def test_a_folder_that_cannot_be_is_named(self, plan: Plan, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(
+            CannotWriteBundle, match=r"written into .*/file/sub \(Not a directory\); name another folder"
+        ):
+            write_bundle(MODULE, None, plan, tmp_path / "file" / "sub")
+
+    def test_who_may_read_it_is_as_the_umask_says(self, tmp_path: Path) -> None:
+        before = os.umask(0o077)
+        try:
+            write_whole(tmp_path / "private", b"")
+            os.umask(0o022)
+            write_whole(tmp_path / "public", b"")
+            assert os.umask(0o022) == 0o022
+        finally:
+            os.umask(before)
+        assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("private", "public")] == [0o600, 0o644]
+
     def test_the_same_sources_give_the_same_bytes(self, plan: Plan, tmp_path: Path) -> None:
         first, _ = write_bundle(MODULE, None, plan, tmp_path / "1")
         second, _ = write_bundle(MODULE, None, plan, tmp_path / "2")

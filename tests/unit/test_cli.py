@@ -146,6 +146,23 @@ class TestRunCalledWrongly:
         assert done.exit_code == 1
         assert done.stderr.startswith(f"error: state directory {tmp_path}/file/state cannot be used (Not a directory)")
 
+    def test_a_file_in_the_place_of_the_state_shows_before_anything_starts(self, tmp_path: Path) -> None:
+        (tmp_path / "zookeeper").touch()
+        done = call("run", "examples.words", "--state-dir", str(tmp_path))
+        assert done.exit_code == 1
+        assert done.stderr.startswith(f"error: state directory {tmp_path} cannot be used (File exists)")
+
+    def test_a_time_that_is_none_is_refused(self) -> None:
+        done = call("run", "examples.words", "--timeout", "nan")
+        assert done.exit_code == 2
+        assert "nan is no time" in done.stderr
+
+    @pytest.mark.parametrize("command", ["run", "submit"])
+    def test_a_setting_of_a_wrong_kind_is_told_at_once(self, command: str) -> None:
+        done = call(command, "examples.words", "--conf", "transactional.zookeeper.servers=5")
+        assert done.exit_code == 1
+        assert "transactional.zookeeper.servers is 5, expected" in done.stderr
+
     def test_what_is_declared_wrongly_shows_before_anything_starts(self) -> None:
         done = call("run", "examples.words", "--fresh", "--conf", "topology.max.spout.pendign=3")
         assert done.exit_code == 1

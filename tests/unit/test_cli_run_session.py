@@ -2,7 +2,10 @@
 
 import io
 import json
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -152,6 +155,34 @@ def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_o
     assert run.stored == list(range(20))
 
 
+class StopsLate(InProcessCluster):
+    """Takes its time to stop, as Spark does."""
+
+    def __exit__(self, *error: Any) -> None:
+        EVENTS["stops"].set()
+        assert EVENTS["may stop"].wait(20)
+        super().__exit__(*error)
+
+
+def test_neither_the_time_nor_a_signal_fails_a_run_that_is_done_while_spark_stops(
+    server: MemoryStateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_session, "LocalCluster", lambda *args, **kwargs: StopsLate(server))
+    run = Run(timeout_secs=3)
+
+    def signal_then_wait() -> None:
+        assert EVENTS["stops"].wait(20)
+        run.signals._handle(SIGTERM, None)
+        eventually(lambda: bool(run.notes.notices))
+        time.sleep(3)
+        EVENTS["may stop"].set()
+
+    in_the_background(signal_then_wait)
+    assert run().txid_committed == 10
+    assert run.session.reached
+    assert run.notes.notices == ["all is committed, and Spark is being stopped; again: stop at once"]
+
+
 def test_a_signal_before_spark_is_up_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     start = threading.Event()
     monkeypatch.setattr(run_session, "spark_is_up", lambda: False)
@@ -225,6 +256,30 @@ class TestReporters:
         assert wave["event"] == "wave"
         assert (end["event"], end["processing"]) == ("end", 0)
         assert (wave["txid_committed"], wave["transactions_per_sec"], wave["replays"]) == (1200, 100.0, 2)
+
+    def test_json_ends_with_the_counts_of_a_run_that_failed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with JsonReporter() as reporter:
+            reporter.failed(self.SNAPSHOT)
+        assert json.loads(capsys.readouterr().out)["event"] == "end"
+
+    def test_a_run_goes_on_when_nobody_reads_its_json(self) -> None:
+        program = (
+            "import sys\n"
+            "from stormline.cli.reporter import JsonReporter, Snapshot\n"
+            "sys.stdin.readline()\n"
+            "for n in range(3): JsonReporter().wave(Snapshot('t', *range(9)))\n"
+            "print('went on', file=sys.stderr)"
+        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            process.stdin.write("\n")
+            process.stdin.close()
+            assert process.stderr.read() == "went on\n"
+        assert process.returncode == 0
 
     def test_a_line_says_all_there_is_to_know(self) -> None:
         assert progress_line(self.SNAPSHOT, 150.0, 4500.0) == (

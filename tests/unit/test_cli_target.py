@@ -202,3 +202,17 @@ builder.set_bolt("b", Batch()).shuffle_grouping("spuot")
 topology = builder
 """
         assert "did you mean 'spout'?" in error_of(UnknownComponent, write(body))
+
+
+def test_a_secret_in_what_a_module_raises_is_not_shown(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_PASSWORD", "hunter2hunter2")
+    name = write(
+        "from stormline import resolve_secret\n"
+        "def config():\n"
+        "    password = resolve_secret('env:MY_PASSWORD')\n"
+        "    raise RuntimeError(f'cannot connect as app:{password}@db')\n"
+        "topology = builder.build_topology()\n"
+    )
+    with pytest.raises(TargetRaised, match="RuntimeError: cannot connect as app:") as raised:
+        load_target(name)
+    assert "hunter2" not in str(raised.value)

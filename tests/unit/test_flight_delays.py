@@ -89,7 +89,9 @@ def test_a_state_that_outlived_the_database_is_refused(database: Path) -> None:
         assert run(cluster) == 6
         database.unlink()
         assert run(cluster) == 6
-        with pytest.raises(StoreMismatch, match=r"holds no transaction: .* the database was removed after; .* state too"):
+        with pytest.raises(
+            StoreMismatch, match=r"holds no transaction: .* the database was removed after; .* state too"
+        ):
             flight_delays.report()
         assert not database.exists()
         fly(database.parent, "b", ["UA,1,JFK,9"] * 10)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,6 +19,7 @@ from stormline.cli.submit import spark_submit, submit_command
 from stormline.runtime.errors import NoZooKeeper, UnsafeSpark
 from stormline.runtime.local_cluster import LocalCluster, zookeeper_hosts
 from stormline.runtime.spark_settings import REQUIRED, check_safe
+from stormline.topology.errors import UnknownConfigKey
 
 MODULE = "tests.topologies.cluster_sum"
 SAFE = ["--conf", "spark.speculation=false", "--conf", "spark.task.maxFailures=1"]
@@ -87,6 +91,14 @@ class TestSubmit:
         ]  # fmt: skip
         assert "spark.log.level=ERROR" not in line
 
+    def test_short_options_are_whole_words_only(self, tmp_path: Path) -> None:
+        line = dry_run("--driver-java-options", "-Dhost=x", "-Dfoo=bar", "-c", "sum.database=x", "-o", str(tmp_path))
+        assert line[2:5] == ["--driver-java-options", "-Dhost=x", "-Dfoo=bar"]
+        assert line[-3:] == [str(tmp_path / "cluster-sum-entry.py"), "--conf", "sum.database=x"]
+        done = CliRunner().invoke(submit_command, [MODULE, "-c", "topology.max.spot.pending=4", "--dry-run"])
+        assert isinstance(done.exception, UnknownConfigKey)
+        assert "Compile a topology" in CliRunner().invoke(submit_command, ["-h"]).output
+
     def test_a_dry_run_writes_nothing(self, tmp_path: Path) -> None:
         dry_run("-o", str(tmp_path / "out"))
         assert list(tmp_path.iterdir()) == []
@@ -103,12 +115,14 @@ class TestSubmit:
 
     def test_a_spark_home_without_spark_submit_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-        with pytest.raises(SparkSubmitMissing, match=r"bin/spark-submit does not exist: set SPARK_HOME to"):
+        with pytest.raises(
+            SparkSubmitMissing, match=r"bin/spark-submit does not exist, or may not be executed: set SPARK_HOME to"
+        ):
             spark_submit()
 
     def test_spark_home_goes_before_the_package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "bin").mkdir()
-        (tmp_path / "bin" / "spark-submit").touch()
+        (tmp_path / "bin" / "spark-submit").touch(0o755)
         monkeypatch.setenv("SPARK_HOME", str(tmp_path))
         assert dry_run()[1] == f"{tmp_path}/bin/spark-submit"
 
@@ -118,7 +132,40 @@ class TestSubmit:
             spark_submit()
 
 
+@pytest.mark.parametrize(("ignored", "left"), [(True, False), (False, True)])
+def test_a_hangup_stops_the_driver_but_under_nohup(ignored: bool, left: bool, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.write_text("#!/bin/sh\necho begun\nexec sleep 60\n")
+    submit.chmod(0o755)
+    with subprocess.Popen(
+        [sys.executable, "-m", "stormline.cli.main", "submit", MODULE],
+        env={**os.environ, "SPARK_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL) and None,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGHUP)
+            if left:
+                assert process.wait(30) == 143
+            else:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(1)
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
 class TestEntry:
+    def test_ctrl_c_while_the_module_is_imported_is_exit_code_130(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def load(*args: Any, **kwargs: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("stormline.cli.entry.load_target", load)
+        assert entry_main(MODULE, []) == 130
+
     def test_a_module_that_is_not_in_the_bundle_is_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert entry_main("nowhere_at_all", []) == 1
         assert "error: there is no module 'nowhere_at_all'" in capsys.readouterr().err
@@ -148,6 +195,11 @@ class TestSafety:
 
     def test_a_local_master_never_runs_a_task_twice(self) -> None:
         check_safe("local[4]", {})
+        check_safe("local[*, 1]", {})
+        with pytest.raises(
+            UnsafeSpark, match=r"local\[4,3\] Spark tries a task 3 times, expected once: .*; leave out the 3"
+        ):
+            check_safe("local[4,3]", {})
 
     def test_local_cluster_of_spark_is_no_local_master(self) -> None:
         with pytest.raises(UnsafeSpark):
