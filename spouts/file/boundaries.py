@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-QUOTED_ROW_BYTES_MAX = 1 << 20
+QUOTED_FIELD_BYTES_MAX = 1 << 20
 _BLOCK = 1 << 13
 _NEWLINE = ord("\n")
 _BLANKS = re.compile(rb"(?:\r*\n)+")
@@ -16,8 +16,9 @@ class RowBoundaries:
     """Finds the ends of rows; agrees with Python's csv module on every row which that module can read.
 
     A row ends at a line feed. Where `delimiter` is given (CSV), not inside quotes, and a quote opens only at the
-    beginning of a field. A quote that does not close within 1 MiB, or by the end of the file, does not hold the
-    rows after it: then the row is its first line, and a bad one. Where `skip_blank`, blank lines are no rows.
+    beginning of a field. A quote that does not close within 1 MiB, which is more than that module reads, or by the
+    end of the file, does not hold the rows after it: then the row is its first line, and a bad one. Where
+    `skip_blank`, blank lines are no rows.
 
     In all calls `final` says that the file ends with `data`. An offset that is passed in is at the start of a
     row, or of a blank line.
@@ -30,6 +31,7 @@ class RowBoundaries:
             d = re.escape(delimiter.encode("ascii"))
             field = rb'(?:"[^"]*(?:""[^"]*)*"(?!")[^%b\n]*|[^"%b\n][^%b\n]*|)' % (d, d, d)
             self._row = re.compile(rb"%b(?:%b%b)*(?:\n|\Z)" % (field, d, field))
+            self._whole_fields = re.compile(rb"(?:%b%b)*" % (field, d))
 
     def after_blanks(self, data: bytes, offset: int, final: bool) -> tuple[int, bool]:
         """Return the offset after blank lines, and whether more bytes are needed to tell."""
@@ -87,15 +89,22 @@ class RowBoundaries:
 
     def _after_quoted(self, data: bytes, start: int, final: bool) -> int | None:
         assert self._row is not None
-        stop = min(len(data), start + QUOTED_ROW_BYTES_MAX)
-        row = self._row.match(data, start, stop)
-        if row and data[row.end() - 1] == _NEWLINE:
-            return row.end()
-        if stop == len(data):
-            if not final and stop - start < QUOTED_ROW_BYTES_MAX:
-                return None
-            if final and row:
-                return stop
+        field = start
+        while True:
+            stop = min(len(data), field + QUOTED_FIELD_BYTES_MAX)
+            row = self._row.match(data, field, stop)
+            if row and data[row.end() - 1] == _NEWLINE:
+                return row.end()
+            if stop == len(data):
+                if not final and stop - field < QUOTED_FIELD_BYTES_MAX:
+                    return None
+                if final and row:
+                    return stop
+            whole = self._whole_fields.match(data, field, stop)
+            assert whole is not None
+            if whole.end() == field:
+                break
+            field = whole.end()
         line_end = data.find(b"\n", start) + 1
         return line_end or (len(data) if final else None)
 

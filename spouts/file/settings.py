@@ -83,13 +83,19 @@ class FileSettings:
             raise InvalidFileSpout(f"delimiter is {delimiter!r}, expected one ASCII character such as ',' or '\\t'")
         if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
             raise MissingExtra.of("parquet", "format='parquet'")
+        codec = _encoding(encoding)
+        if format == "csv" and _may_end_a_character(delimiter, codec):
+            raise InvalidFileSpout(
+                f"delimiter {delimiter!r} is also the second byte of characters in encoding {encoding!r}, so fields "
+                "cannot be told apart; convert the files to UTF-8 first"
+            )
         return cls(
             paths=_paths(paths),
             format=format,
             fields=names,
             rows_per_batch=rows_per_batch,
             skip_bad=on_bad_line == "skip",
-            encoding=_encoding(encoding),
+            encoding=codec,
             delimiter=delimiter,
             header=bool(header),
             types=types,
@@ -124,6 +130,17 @@ def _names(fields: Sequence[str] | None, format: str, header: bool) -> tuple[str
     if format == "text" and len(names) != 1:
         raise InvalidFileSpout(f"format='text' gives one field, the line; fields names {len(names)}: {list(names)}")
     return names
+
+
+def _may_end_a_character(delimiter: str, codec: str) -> bool:
+    """Tell whether the byte of `delimiter` may also be a part of another character: fields are told apart as bytes."""
+    for lead in range(0x80, 0x100):
+        try:
+            if len((bytes([lead]) + delimiter.encode("ascii")).decode(codec)) == 1:
+                return True
+        except UnicodeError:
+            continue
+    return False
 
 
 def _encoding(name: str) -> str:

@@ -682,11 +682,20 @@ def test_a_header_may_hold_quotes_and_line_feeds() -> None:
         ),
         ({"encoding": "iso2022_jp"}, "encoding 'iso2022_jp' does not keep"),
         ({"encoding": "cp500"}, "encoding 'cp500' does not keep"),
+        (
+            {"encoding": "gbk", "delimiter": "|"},
+            r"delimiter '\|' is also the second byte of characters in encoding 'gbk'.* convert the files to UTF-8",
+        ),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidFileSpout, match=message):
         FileTransactionalSpout(**{"paths": "a.csv", **arguments})
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "big5", "shift_jis", "gb18030", "latin-1", "utf-8"])
+def test_a_comma_is_a_delimiter_in_every_encoding(encoding: str) -> None:
+    FileTransactionalSpout("a.csv", encoding=encoding)
 
 
 def test_field_names_are_checked_when_declared() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import importlib.util
 import json
@@ -83,6 +84,18 @@ def test_lines_are_counted_through_quoted_line_feeds_and_blank_lines(tmp_path: P
     for rows_per_batch in (1, 2, 10):
         with pytest.raises(BadLine, match=r"a\.csv:10: the row has 3 values"):
             Run(FileTransactionalSpout(path, rows_per_batch=rows_per_batch)).rows()
+
+
+@pytest.mark.parametrize(("rows_per_batch", "tasks"), [(100, 1), (3, 1), (100, 4)])
+def test_a_row_may_be_longer_than_what_is_looked_through_for_one_quote(
+    tmp_path: Path, rows_per_batch: int, tasks: int
+) -> None:
+    long = ["x" * 60_000 + f"\n{n}" for n in range(30)]
+    rows = [["b"] * 30, long, ["a"] * 30]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[f"c{n}" for n in range(30)], *rows])
+    run = Run(FileTransactionalSpout(tmp_path / "a.csv", rows_per_batch=rows_per_batch), tasks)
+    assert run.rows() == rows
 
 
 def test_a_row_whose_quote_never_closes_does_not_take_those_after_it(tmp_path: Path) -> None:
