@@ -178,6 +178,27 @@ class StoreWithLock(Store):
             super().finish_batch()
 
 
+SUMS: dict[str, int] = {}
+
+
+class SumsIntoModule(BaseTransactionalBolt, ICommitter):
+    """Takes in `prepare` the dict of this module that is its database, as Storm's examples do."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.database, self.sum = SUMS, 0
+
+    def execute(self, tuple: Tuple) -> None:
+        self.sum += tuple[1]
+
+    def finish_batch(self) -> None:
+        self.database[self.name] = self.database.get(self.name, 0) + self.sum
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+
 class Trail(BaseTransactionalBolt):
     """Notes in a ledger who finished, with the values it had then."""
 

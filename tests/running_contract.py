@@ -14,6 +14,7 @@ from stormline.runtime.errors import AlreadyRunning, TooManyAttempts, TopologyCh
 from tests.kit import (
     LEDGERS,
     NO_FAULT,
+    SUMS,
     Basic,
     Batch,
     ChangingOpaqueSpout,
@@ -27,6 +28,7 @@ from tests.kit import (
     Ranges,
     Store,
     StoreWithLock,
+    SumsIntoModule,
     Trail,
     eventually,
     line,
@@ -344,6 +346,15 @@ class RunningContract:
         assert handle.snapshot().replays >= 1
 
     # -------------------------------------------------------------------------------- what travels
+
+    def test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one(
+        self, cluster: Any, name: str
+    ) -> None:
+        topology = line(
+            name, numbers(100), 5, lambda b: b.set_bolt("sums", SumsIntoModule(name)).global_grouping("spout")
+        )
+        self.drain(cluster, topology, PENDING_4)
+        assert SUMS[name] == sum(range(100))
 
     def test_a_committer_that_opens_in_prepare_what_cannot_travel_works_as_written(
         self, cluster: Any, name: str

@@ -113,6 +113,23 @@ ROWS = (
         real=Open("state and tuples travel as of any committer"),
     ),
     Row(
+        key="bolt-module-object",
+        fault="a committer takes in prepare an object of its module: a dict that is its database",
+        must="its tuples travel to the commit in place of its state, of which a copy would be updated",
+        simulated=(
+            f"{CONTRACT}test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one",
+            f"{UNIT}test_deferred_state.py::test_state_of_which_a_copy_will_not_do_cannot_travel",
+        ),
+        real=(f"{ON_SPARK}test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one",),
+    ),
+    Row(
+        key="bolt-helper-hides-state",
+        fault="an object that a committer gathers in leaves things out when it is pickled",
+        must="its tuples travel to the commit in place of its state",
+        simulated=(f"{UNIT}test_deferred_state.py::test_state_of_which_a_copy_will_not_do_cannot_travel",),
+        real=Open("state and tuples travel as of any committer"),
+    ),
+    Row(
         key="bolt-emits-late",
         fault="a thread of a bolt emits when its attempt is over",
         must="refused",

@@ -136,6 +136,7 @@ ROWS = (
         simulated=(
             f"{STORE}test_a_value_whose_class_is_registered_no_more_halts",
             f"{UNIT}test_serialization.py::test_an_object_stored_by_another_version_of_its_class_is_corrupt",
+            f"{UNIT}test_serialization.py::test_the_fields_of_a_named_tuple_are_found_by_their_names",
         ),
         real=(f"{ZK_CONTRACT}test_a_value_whose_class_is_registered_no_more_halts",),
     ),

@@ -17,6 +17,15 @@ from docs.fault_matrix.tests import (
 
 ROWS = (
     Row(
+        key="spout-emitter-cannot-travel",
+        fault="the emitter of a committer spout holds a connection, and commits on the driver",
+        must="the topology stops before a commit, and names the remedies; it ran on an emitter that had not emitted",
+        simulated=(
+            f"{HOSTILE_SPOUT}test_an_emitter_that_cannot_travel_to_its_commit_stops_the_topology_and_is_told_the_remedy",
+        ),
+        real=Open("emitters travel by Spark as by the double"),
+    ),
+    Row(
         key="spout-partition-gone",
         fault="a partition of an opaque spout vanishes before its batch is fixed",
         must="the others go on; it goes on where it stood",

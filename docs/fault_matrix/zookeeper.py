@@ -234,6 +234,13 @@ ROWS = (
         ),
     ),
     Row(
+        key="zookeeper-start-fails",
+        fault="the embedded server's disk fails when it has begun to serve",
+        must="it serves no more when the directory's lock is free",
+        simulated=Open("the simulated server has no disk"),
+        real=(f"{EMBEDDED}test_a_server_that_could_not_sync_serves_no_more_when_its_directory_is_free",),
+    ),
+    Row(
         key="zookeeper-quota",
         fault="refuses a write for good, as for a quota",
         must="the driver stops with the reason; it does not send it again without end",

@@ -10,11 +10,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from stormline import BaseTransactionalBolt, ICommitter
 from stormline.runtime.deferred_state import CannotTravel, pack_state, unpack_state
-from stormline.runtime.in_process_cluster import InProcessCluster
 from tests import kit
-from tests.kit import line, numbers
 
 log = logging.getLogger(__name__)
 DATABASE: defaultdict[str, int] = defaultdict(int)
@@ -71,26 +68,3 @@ def test_state_of_which_a_copy_does_travels(what: Any) -> None:
     other = Holder(None)
     unpack_state(other, pack_state(Holder(what)), {})
     assert other.what == what
-
-
-class Adds(BaseTransactionalBolt, ICommitter):
-    """As Storm's examples: a module's dict is its database, which it takes in `prepare`."""
-
-    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
-        self.database, self.id, self.sum = DATABASE, batch_id, 0
-
-    def execute(self, tuple: Any) -> None:
-        self.sum += tuple[1]
-
-    def finish_batch(self) -> None:
-        self.database["sum"] += self.sum
-
-    def declare_output_fields(self, declarer: Any) -> None: ...
-
-
-def test_a_committer_that_takes_its_modules_dict_in_prepare_writes_into_that_one() -> None:
-    DATABASE.clear()
-    topology = line("t", numbers(100), 10, lambda b: b.set_bolt("adds", Adds()).global_grouping("spout"))
-    with InProcessCluster() as cluster:
-        cluster.submit_topology("t", {}, topology).await_drained(20)
-    assert {"sum": sum(range(100))} == DATABASE
