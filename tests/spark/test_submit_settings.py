@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 MODULE = """
 import json
@@ -15,7 +18,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from stormline import BaseBatchBolt, MemoryTransactionalSpout, TransactionalTopologyBuilder
 
-config = {"spark.whose.first": "module", "spark.whose.second": "module", "spark.whose.third": "module"}
+config = {"spark.whose.first": "module", "spark.whose.second": "module", "spark.app.name": "module"}
 
 
 class Telling(MemoryTransactionalSpout):
@@ -46,9 +49,10 @@ def topology():
 """
 
 
-def test_the_command_line_goes_before_the_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "told"), [([], "module"), (["--name", "nightly"], "nightly")])
+def test_the_command_line_goes_before_the_module(tmp_path: Path, name: list[str], told: str) -> None:
     (tmp_path / "telling.py").write_text(MODULE)
-    settings = ["--conf", "spark.whose.first=command line", "--properties-file", "given.conf"]
+    settings = ["--conf", "spark.whose.first=command line", "--properties-file", "given.conf", *name]
     (tmp_path / "given.conf").write_text("spark.whose.second file\n")
     submit = [sys.executable, "-m", "stormline.cli.main", "submit", "telling", "--master", "local[1]", *settings]
     done = subprocess.run(
@@ -60,7 +64,6 @@ def test_the_command_line_goes_before_the_module(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    told = (tmp_path / "told").read_text()
-    assert (
-        told == '{"spark.whose.first": "command line", "spark.whose.second": "module", "spark.whose.third": "module"}'
-    )
+    assert json.loads((tmp_path / "told").read_text()) == {
+        "spark.whose.first": "command line", "spark.whose.second": "module", "spark.app.name": told,
+    }  # fmt: skip

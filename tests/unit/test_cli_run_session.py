@@ -325,21 +325,38 @@ class TestReporters:
         assert capfd.readouterr() == ("", "")
 
 
-def test_the_default_state_directory_is_one_for_each_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def runs(
+    monkeypatch: pytest.MonkeyPatch, directory: Path, *lines: list[str]
+) -> list[tuple[dict[str, Any], RunOptions]]:
+    """Return what `stormline run examples.words` would run, with the configuration, for each list of options."""
     from click.testing import CliRunner
 
     from stormline.cli import running
     from stormline.cli.main import main
 
-    seen: list[RunOptions] = []
+    seen: list[tuple[dict[str, Any], RunOptions]] = []
 
     def run_target(target: Any, config: Any, options: RunOptions, progress: str) -> int:
-        seen.append(options)
+        seen.append((config, options))
         return 0
 
     monkeypatch.setattr(running, "run_target", run_target)
-    monkeypatch.chdir(tmp_path)
-    runner = CliRunner()
-    for options in ([], ["--fresh"], ["--state-dir", "here"], ["--conf", "transactional.zookeeper.servers=a"]):
-        assert runner.invoke(main, ["run", "examples.words", *options]).exit_code == 0
-    assert [options.state_dir for options in seen] == [Path(".stormline/top-n-words"), None, Path("here"), None]
+    monkeypatch.chdir(directory)
+    for options in lines:
+        assert CliRunner().invoke(main, ["run", "examples.words", *options]).exit_code == 0
+    return seen
+
+
+def test_the_default_state_directory_is_one_for_each_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    servers = ["--conf", "transactional.zookeeper.servers=a"]
+    seen = runs(monkeypatch, tmp_path, [], ["--fresh"], ["--state-dir", "here"], servers)
+    assert [options.state_dir for _, options in seen] == [Path(".stormline/top-n-words"), None, Path("here"), None]
+
+
+def test_the_master_is_that_of_the_option_else_of_the_configuration(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    theirs = ["--conf", "spark.master=local[2]"]
+    seen = runs(monkeypatch, tmp_path, [], theirs, [*theirs, "--master", "local[1]"])
+    assert [options.master for _, options in seen] == ["local[*]", "local[2]", "local[1]"]
+    assert not any("spark.master" in config for config, _ in seen)
