@@ -132,9 +132,13 @@ def _run(command: Sequence[str], environment: Mapping[str, str], driver_pid_file
 
     spark-submit gets a session of its own, so that a terminal's Ctrl-C does not end Spark before the last commit.
     """
-    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
 
     def hand_on(number: int, frame: object) -> None:
+        if process is None:
+            early.append(number)
+            return
         number = signal.SIGTERM if number == signal.SIGHUP else number
         with contextlib.suppress(ProcessLookupError):
             try:
@@ -145,6 +149,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str], driver_pid_file
     mine = _SIGNALS if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else _SIGNALS[:2]  # nohup
     before = {number: signal.signal(number, hand_on) for number in mine}
     try:
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        for number in early:
+            hand_on(number, None)
         code = process.wait()
     finally:
         for number, handler in before.items():

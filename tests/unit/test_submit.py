@@ -158,6 +158,15 @@ def test_a_hangup_stops_the_driver_but_under_nohup(ignored: bool, left: bool, tm
             process.send_signal(signal.SIGTERM)
 
 
+def test_a_signal_that_comes_as_soon_as_spark_submit_is_there_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.write_text("#!/bin/sh\nkill -TERM $PPID\nexec sleep 60\n")
+    submit.chmod(0o755)
+    command = [sys.executable, "-m", "stormline.cli.main", "submit", MODULE]
+    assert subprocess.run(command, env={**os.environ, "SPARK_HOME": str(tmp_path)}, timeout=30).returncode == 143
+
+
 class TestEntry:
     def test_ctrl_c_while_the_module_is_imported_is_exit_code_130(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def load(*args: Any, **kwargs: Any) -> None:
