@@ -14,6 +14,7 @@ from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
 from stormline.runtime.errors import StateCorrupt, StateDirInUse
 from stormline.runtime.state_store import Put
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from tests.kit import eventually
 
 
 def open_store(zookeeper: EmbeddedZooKeeper) -> ZooKeeperStateStore:
@@ -137,10 +138,12 @@ def test_the_disk_does_not_fill_up(spark: SparkContext, tmp_path: Path, monkeypa
     store = open_store(zookeeper)
     for n in range(600):
         store.write([Put("a", n)])
-    zookeeper.purge()
-    names = os.listdir(tmp_path / "state" / "version-2")
-    assert len([name for name in names if name.startswith("snapshot.")]) <= 5
-    assert len(names) <= 12
+
+    def few() -> bool:
+        names = os.listdir(tmp_path / "state" / "version-2")
+        return len([name for name in names if name.startswith("snapshot.")]) <= 5 and len(names) <= 12
+
+    eventually(few)
     store.close()
     zookeeper.stop()
     zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")

@@ -141,6 +141,7 @@ def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_o
 
     def signal() -> None:
         assert EVENTS[f"{run.name} commits"].wait(20)
+        eventually(lambda: run.session._handle is not None)
         run.signals.received = SIGTERM
         eventually(lambda: stops(run.session))
         EVENTS[f"{run.name} may go on"].set()
@@ -198,15 +199,20 @@ def test_a_signal_before_spark_is_up_ends_the_process(monkeypatch: pytest.Monkey
 def test_a_signal_while_the_topology_starts_stops_it_as_soon_as_it_has_started(
     monkeypatch: pytest.MonkeyPatch, server: MemoryStateServer
 ) -> None:
-    run = Run(keep_running=True)
+    run = Run(Waiting, keep_running=True)
 
     def cluster(*args: Any, **kwargs: Any) -> InProcessCluster:
         eventually(run.session._stopping.is_set)
         return InProcessCluster(server)
 
+    def go_on_once_stopped() -> None:
+        eventually(lambda: stops(run.session))
+        EVENTS[f"{run.name} may go on"].set()
+
     monkeypatch.setattr(run_session, "spark_is_up", lambda: True)
     monkeypatch.setattr(run_session, "LocalCluster", cluster)
     run.signals.received = SIGTERM
+    in_the_background(go_on_once_stopped)
     assert run().txid_committed <= 1
     assert run.notes.notices == ["stopping as soon as the topology has started; again: stop at once"]
 
