@@ -14,6 +14,7 @@ import click
 from stormline.cli.conf import conf_option
 from stormline.cli.entry_options import DRIVER_PID_FILE, with_entry_options
 from stormline.cli.errors import Ended
+from stormline.cli.reporter import print_nowhere
 from stormline.cli.run_session import RunOptions
 from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
@@ -95,11 +96,10 @@ def _end_with_parent(parent: int) -> None:
 
 def _print_nowhere() -> None:
     """Lead all that leads to our standard output and error nowhere: spark-submit, which read them, is gone."""
-    printed = {_identity(1), _identity(2)}
-    with open(os.devnull, "wb") as nowhere:
-        for descriptor in range(1, DESCRIPTORS_MAX):
-            if descriptor != nowhere.fileno() and _identity(descriptor) in printed - {None}:
-                os.dup2(nowhere.fileno(), descriptor)
+    printed = {_identity(1), _identity(2)} - {None}
+    for descriptor in range(1, DESCRIPTORS_MAX):
+        if _identity(descriptor) in printed:
+            print_nowhere(descriptor)
 
 
 def _identity(descriptor: int) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import asdict
 from types import TracebackType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -73,25 +74,33 @@ class Reporter:
     def failed(self, snapshot: Snapshot) -> None:
         """Take note that the run has failed, with these counts."""
 
+    def report(self, text: object) -> None:
+        """Print what the module reports of a run that ended well, on standard output."""
+        click.echo(text)
+
 
 class JsonReporter(Reporter):
-    """Prints a JSON object a wave on standard output, and one at the end."""
+    """Prints a JSON object a wave on standard output, one at the end, and one for the module's report."""
 
     def wave(self, snapshot: Snapshot) -> None:
         """Print the counts so far; the transactions of this wave are not committed yet."""
-        self._print("wave", snapshot)
+        self._print("wave", **asdict(snapshot))
 
     def ended(self, snapshot: Snapshot) -> None:
         """Print the final counts."""
-        self._print("end", snapshot)
+        self._print("end", **asdict(snapshot))
 
     def failed(self, snapshot: Snapshot) -> None:
         """Print the final counts; why it failed goes to standard error."""
-        self._print("end", snapshot)
+        self.ended(snapshot)
 
-    def _print(self, event: str, snapshot: Snapshot) -> None:
+    def report(self, text: object) -> None:
+        """Print it as an object too."""
+        self._print("report", text=str(text))
+
+    def _print(self, event: str, **what: Any) -> None:
         try:
-            click.echo(json.dumps({"event": event, **asdict(snapshot)}))
+            click.echo(json.dumps({"event": event, **what}))
         except BrokenPipeError:  # nobody reads any more: the run goes on
             print_nowhere(sys.stdout.fileno())
 

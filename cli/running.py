@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -39,11 +38,12 @@ def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, p
     ZooKeeperSecurity.of(config)
     if options.state_dir is not None and zookeeper_hosts(config) is None:
         _make(options.state_dir)
-    exit_code = _run(target.topology.id, target, config, options, progress)
+    reporter = reporter_for(progress)
+    exit_code = _run(target.topology.id, target, config, options, reporter)
     if exit_code == 0 and target.report is not None:
         text = target.report()
         if text is not None:
-            click.echo(json.dumps({"event": "report", "text": str(text)}) if progress == "json" else text)
+            reporter.report(text)
     leave_if_hung(exit_code)
     return exit_code
 
@@ -73,10 +73,10 @@ def _make(state_dir: Path) -> None:
         )
 
 
-def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: RunOptions, progress: str) -> int:
+def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: RunOptions, reporter: Reporter) -> int:
     signals = StopSignals()
     failed: StormlineError | None = None
-    with reporter_for(progress) as reporter, _log_to(reporter, options.verbose), signals:
+    with reporter, _log_to(reporter, options.verbose), signals:
         reporter.starting(topology_id, _state(topology_id, config, options))
         session = RunSession(target.topology, config, options, reporter, signals)
         try:

@@ -114,21 +114,19 @@ class EmbeddedZooKeeper:
         self._server.setMaxSessionTimeout(SESSION_TIMEOUT_MS_MAX)
         self._factory = jvm.org.apache.zookeeper.server.NIOServerCnxnFactory()
         self._factory.configure(jvm.java.net.InetSocketAddress("127.0.0.1", 0), 0, -1, False)
-        try:
-            self._factory.startup(self._server)
-        except Py4JJavaError as error:
-            self._factory.shutdown()
-            raise StateCorrupt(
-                f"ZooKeeper cannot read the state directory {self.data_dir}: {error.java_exception.getMessage()}; "
-                "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies have "
-                "stored elsewhere"
-            ) from error
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._factory.shutdown)  # before the lock is freed, and another server may come
+            try:
+                self._factory.startup(self._server)
+            except Py4JJavaError as error:
+                raise StateCorrupt(
+                    f"ZooKeeper cannot read the state directory {self.data_dir}: {error.java_exception.getMessage()}; "
+                    "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies "
+                    "have stored elsewhere"
+                ) from error
             self._sync()
             self.port = int(self._factory.getLocalPort())
-        except BaseException:
-            self._factory.shutdown()  # before the lock is freed, and another server may come
-            raise
+            undo.pop_all()
 
     def _sync(self) -> None:
         """Have all snapshots on disk: ZooKeeper leaves that to the system, and comes back from none without one."""

@@ -7,6 +7,7 @@ import enum
 import functools
 import reprlib
 import types
+from collections.abc import Set
 from typing import Any, Protocol
 
 from stormline.topology.built_in_types import BUILT_IN, NATIVE
@@ -25,6 +26,11 @@ class Serializer(Protocol):
         """Return the object that `to_data` gave `data` for."""
 
 
+def _check_fields(cls: type, required: Set[str], names: Set[str], data: Any) -> None:
+    if type(data) is not dict or not required <= data.keys() <= names:
+        raise CorruptData(f"a {cls.__qualname__} needs the fields {sorted(names)}, got {reprlib.repr(data)}")
+
+
 class _NamedTupleSerializer:
     """Writes the fields by name: one whose order in the class has changed since is found again."""
 
@@ -36,10 +42,7 @@ class _NamedTupleSerializer:
         return dict(zip(self._cls._fields, obj, strict=True))
 
     def from_data(self, data: Any) -> Any:
-        if type(data) is not dict or not self._required <= data.keys() <= set(self._cls._fields):
-            raise CorruptData(
-                f"a {self._cls.__qualname__} needs the fields {sorted(self._cls._fields)}, got {reprlib.repr(data)}"
-            )
+        _check_fields(self._cls, self._required, frozenset(self._cls._fields), data)
         values = {**self._cls._field_defaults, **data}
         return self._cls._make(values[name] for name in self._cls._fields)
 
@@ -70,10 +73,7 @@ class _DataclassSerializer:
                 )
 
     def from_data(self, data: Any) -> Any:
-        if type(data) is not dict or not self._required <= data.keys() <= self._names:
-            raise CorruptData(
-                f"a {self._cls.__qualname__} needs the fields {sorted(self._names)}, got {reprlib.repr(data)}"
-            )
+        _check_fields(self._cls, self._required, self._names, data)
         obj = self._cls.__new__(self._cls)
         for name, value in data.items():
             object.__setattr__(obj, name, value)
