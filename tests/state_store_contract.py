@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from stormline.runtime.state_store import Delete, Put, StateStore
 from stormline.topology.errors import StormlineError, UnregisteredClass
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
+from tests.kit import eventually
 
 DESCRIPTION = {"bolts": {"count": {"parallelism": 2}}}
 
@@ -46,14 +46,6 @@ class Backend(Protocol):
 
     def expire(self, topology_id: str) -> None:
         """End the session of the present owner."""
-
-
-def eventually(condition: Callable[[], object], secs: float = 20.0) -> None:
-    """Wait until `condition` holds."""
-    deadline = time.monotonic() + secs
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.01)
 
 
 class StateStoreContract:

@@ -15,6 +15,7 @@ from docs.fault_matrix.tests import (
     STORE,
     UNIT,
     ZK_CONTRACT,
+    ZK_FOREIGN,
     ZK_SECURITY,
     ZK_STORE,
 )
@@ -94,7 +95,7 @@ ROWS = (
         must="halts; nothing is changed",
         simulated=(f"{MESSAGES}test_a_state_that_was_meddled_with_is_refused",),
         real=(
-            f"{ZK_STORE}TestForeignData::test_a_missing_node_halts",
+            f"{ZK_FOREIGN}TestForeignData::test_a_missing_node_halts",
             f"{ZK_STORE}TestTakeOver::test_a_deleted_topology_is_nobodys",
         ),
     ),
@@ -103,7 +104,7 @@ ROWS = (
         fault="edits a znode while a driver runs",
         must="its next write halts with the path",
         simulated=Open("the double's state is not shared with anybody"),
-        real=(f"{ZK_STORE}TestForeignData::test_a_value_edited_behind_a_drivers_back_halts",),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_a_value_edited_behind_a_drivers_back_halts",),
     ),
     Row(
         key="operator-foreign-node",
@@ -111,8 +112,8 @@ ROWS = (
         must="halts; nothing is changed",
         simulated=(f"{UNIT}test_bad_bytes.py::test_a_znode_with_a_name_of_somebody_elses_halts",),
         real=(
-            f"{ZK_STORE}TestForeignData::test_a_node_of_other_software_halts",
-            f"{ZK_STORE}TestForeignData::test_storms_own_state_halts",
+            f"{ZK_FOREIGN}TestForeignData::test_a_node_of_other_software_halts",
+            f"{ZK_FOREIGN}TestForeignData::test_storms_own_state_halts",
         ),
     ),
     Row(
@@ -120,14 +121,14 @@ ROWS = (
         fault="makes the claim a node that stays, or copies one that does",
         must="halts and says when to delete it",
         simulated=Open("the claim of the double is no node"),
-        real=(f"{ZK_STORE}TestForeignData::test_a_claim_that_would_stay_for_ever_halts",),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_a_claim_that_would_stay_for_ever_halts",),
     ),
     Row(
         key="operator-newer",
         fault="starts an older Stormline on the state of a newer one",
         must="refused",
         simulated=(f"{UNIT}test_envelope.py::test_a_newer_schema_is_refused",),
-        real=(f"{ZK_STORE}TestForeignData::test_a_newer_schema_is_refused",),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_a_newer_schema_is_refused",),
     ),
     Row(
         key="operator-classes",
@@ -135,8 +136,8 @@ ROWS = (
         must="halts and names the class",
         simulated=(
             f"{STORE}test_a_value_whose_class_is_registered_no_more_halts",
-            f"{UNIT}test_serialization.py::test_an_object_stored_by_another_version_of_its_class_is_corrupt",
-            f"{UNIT}test_serialization.py::test_the_fields_of_a_named_tuple_are_found_by_their_names",
+            f"{UNIT}test_registration.py::test_an_object_stored_by_another_version_of_its_class_is_corrupt",
+            f"{UNIT}test_registration.py::test_the_fields_of_a_named_tuple_are_found_by_their_names",
         ),
         real=(f"{ZK_CONTRACT}test_a_value_whose_class_is_registered_no_more_halts",),
     ),
@@ -167,7 +168,7 @@ ROWS = (
         simulated=Open("the double has no access control"),
         real=(
             f"{ZK_SECURITY}TestDigest::test_a_driver_that_lost_its_rights_writes_nothing",
-            f"{ZK_STORE}TestForeignData::test_access_that_is_denied_is_reported",
+            f"{ZK_FOREIGN}TestForeignData::test_access_that_is_denied_is_reported",
         ),
     ),
     Row(

@@ -6,7 +6,7 @@ from docs.fault_matrix.row import NO_CONNECTOR, Open, Row
 from docs.fault_matrix.tests import (
     CAMPAIGN,
     CONTRACT,
-    FILES,
+    FILES_CHANGE,
     HOSTILE_SPOUT,
     MESSAGES,
     OF_SPOUTS,
@@ -116,7 +116,7 @@ ROWS = (
         must="halts and names them",
         simulated=(
             f"{UNIT}test_memory_spout.py::test_a_replay_whose_rows_are_gone_halts_instead_of_emitting_fewer",
-            f"{FILES}test_a_vanished_file_halts",
+            f"{FILES_CHANGE}test_a_vanished_file_halts",
         ),
         real=NO_CONNECTOR,
     ),
@@ -125,8 +125,8 @@ ROWS = (
         fault="a source is made anew under its old name, with other content",
         must="halts and names it",
         simulated=(
-            f"{FILES}test_other_bytes_in_what_was_read_halt",
-            f"{FILES}test_a_restart_reads_the_prefix_again_even_if_size_and_time_are_the_same",
+            f"{FILES_CHANGE}test_other_bytes_in_what_was_read_halt",
+            f"{FILES_CHANGE}test_a_restart_reads_the_prefix_again_even_if_size_and_time_are_the_same",
         ),
         real=NO_CONNECTOR,
     ),
@@ -135,9 +135,9 @@ ROWS = (
         fault="a file grows, shrinks or ends early while it is read",
         must="halts and names it",
         simulated=(
-            f"{FILES}test_an_appended_file_halts_planning_restart_and_reading",
-            f"{FILES}test_a_shrunk_file_halts",
-            f"{FILES}test_a_file_cut_off_while_it_is_read_halts",
+            f"{FILES_CHANGE}test_an_appended_file_halts_planning_restart_and_reading",
+            f"{FILES_CHANGE}test_a_shrunk_file_halts",
+            f"{FILES_CHANGE}test_a_file_cut_off_while_it_is_read_halts",
         ),
         real=Open("files are read by the same code in one process and on executors"),
     ),

@@ -12,6 +12,7 @@ from docs.fault_matrix.tests import (
     STORE,
     UNIT,
     ZK_CONTRACT,
+    ZK_FOREIGN,
     ZK_QUOTA,
     ZK_SECURITY,
     ZK_STORE,
@@ -180,7 +181,7 @@ ROWS = (
         real=(
             f"{ZK_CONTRACT}test_a_value_that_is_too_large_is_not_sent",
             f"{ZK_CONTRACT}test_a_write_that_is_too_large_is_not_sent",
-            f"{ZK_STORE}TestForeignData::test_a_large_description_is_not_sent",
+            f"{ZK_FOREIGN}TestForeignData::test_a_large_description_is_not_sent",
         ),
     ),
     Row(
@@ -188,7 +189,7 @@ ROWS = (
         fault="bits of a znode flip",
         must="halts with the path; nothing is changed",
         simulated=(f"{UNIT}test_envelope.py::test_every_flipped_bit_and_every_cut_is_noticed",),
-        real=(f"{ZK_STORE}TestForeignData::test_a_flipped_bit_halts",),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_a_flipped_bit_halts",),
     ),
     Row(
         key="zookeeper-foreign",
@@ -198,7 +199,7 @@ ROWS = (
             f"{UNIT}test_envelope.py::test_foreign_bytes_are_refused_with_path_and_remedy",
             f"{UNIT}test_fuzz.py::test_bad_inputs_give_typed_errors_and_nothing_else",
         ),
-        real=(f"{ZK_STORE}TestForeignData::test_foreign_bytes_halt",),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_foreign_bytes_halt",),
     ),
     Row(
         key="zookeeper-pickle",
@@ -206,7 +207,7 @@ ROWS = (
         must="halts with the path; it is not run",
         simulated=(f"{UNIT}test_envelope.py::test_a_pickle_is_refused_and_not_run",),
         real=(
-            f"{ZK_STORE}TestForeignData::test_a_pickle_halts_and_is_not_run",
+            f"{ZK_FOREIGN}TestForeignData::test_a_pickle_halts_and_is_not_run",
             f"{ZK_SECURITY}test_a_pickle_in_a_sound_envelope_is_not_run",
         ),
     ),
@@ -219,8 +220,8 @@ ROWS = (
             f"{UNIT}test_bad_bytes.py::test_an_owner_out_of_range_halts",
         ),
         real=(
-            f"{ZK_STORE}TestForeignData::test_an_owner_that_is_none_halts",
-            f"{ZK_STORE}TestForeignData::test_a_claim_that_is_none_halts",
+            f"{ZK_FOREIGN}TestForeignData::test_an_owner_that_is_none_halts",
+            f"{ZK_FOREIGN}TestForeignData::test_a_claim_that_is_none_halts",
         ),
     ),
     Row(

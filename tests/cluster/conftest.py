@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.postgresql import PostgreSQL, binaries
+from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.zookeeper_server import ZooKeeperServer
 
 
@@ -35,3 +36,11 @@ def postgresql(needs_postgresql: None, tmp_path_factory: pytest.TempPathFactory)
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def backend(zookeeper: ZooKeeperServer) -> Iterator[ZooKeeperBackend]:
+    """A topology's place in it."""
+    backend = ZooKeeperBackend(zookeeper.hosts)
+    yield backend
+    backend.stop()

@@ -10,7 +10,7 @@ import pytest
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.state_store import Put
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.state_store_contract import eventually
+from tests.kit import eventually
 from tests.zookeeper_ensemble import ZooKeeperEnsemble
 
 SESSION_TIMEOUT_MS = 30_000

@@ -19,7 +19,7 @@ from stormline.runtime.starting import start_topology
 from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
-from tests.state_store_contract import eventually
+from tests.kit import eventually
 from tests.zookeeper_server import ZooKeeperServer
 
 

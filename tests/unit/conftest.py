@@ -1,8 +1,9 @@
-"""What every unit test finds as new: the ledgers and events that the bolts of `tests.kit` share."""
+"""What every unit test finds as new: the ledgers and events that the bolts of `tests.kit` share; and a directory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,3 +17,9 @@ def fresh_kit() -> Iterator[None]:
     yield
     for shared in (LEDGERS, EVENTS):
         shared.clear()
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory of its own, as the current one."""
+    monkeypatch.chdir(tmp_path)

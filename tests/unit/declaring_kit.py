@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import pytest
 
 from stormline import (
     BaseBasicBolt,
@@ -15,6 +17,7 @@ from stormline import (
     MemoryTransactionalSpout,
     TransactionalTopologyBuilder,
 )
+from stormline.topology.errors import DeclarationError
 
 
 class Emits:
@@ -78,3 +81,10 @@ def builder(spout: Any = None, parallelism: int | None = None) -> TransactionalT
 
 def memory_spout() -> MemoryTransactionalSpout:
     return MemoryTransactionalSpout({}, ["word"], 1)
+
+
+def refused(error: type[DeclarationError], message: str, call: Callable[[], object]) -> None:
+    """Check that a call raises an error that says this."""
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -126,3 +127,21 @@ def declared_fields(spout: FileTransactionalSpout) -> list[str]:
     declarer = OutputFieldsDeclarer("files")
     spout.declare_output_fields(declarer)
     return list(declarer.streams[DEFAULT_STREAM].fields)
+
+
+def write(name: str, text: str | bytes) -> str:
+    """Write a file below the current directory; return its full path."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path.resolve())
+
+
+def numbers(first: int, last: int) -> str:
+    """Return a CSV of one column, n."""
+    return "n\n" + "".join(f"{n}\n" for n in range(first, last + 1))
+
+
+def ints(rows: list[list[Any]]) -> list[int]:
+    """Return the first column."""
+    return [int(row[0]) for row in rows]

@@ -183,3 +183,8 @@ EXAMPLES: list[Any] = [
     Derived(1, Base(2)), _later(Derived(1), 3), Frozen(1, hidden=2), Slots({1}), FrozenSlots((1,), b"x"),
     {FrozenSlots(1): Pair(FrozenSlots(2))},
 ]  # fmt: skip
+
+
+def round_trip(value: Any, registry: Registry = REGISTRY) -> Any:
+    """Return the value as it is read again."""
+    return registry.unpack(registry.pack(value))

@@ -9,7 +9,7 @@ import pytest
 
 from stormline.runtime import holder as holder_module
 from stormline.runtime.holder import Holder
-from tests.state_store_contract import eventually
+from tests.kit import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")
 
