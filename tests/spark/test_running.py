@@ -10,6 +10,7 @@ from stormline import LocalCluster
 from tests.columnar_contract import ColumnarContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
+from tests.stopping_contract import StoppingContract
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def cluster() -> Iterator[LocalCluster]:
         yield made
 
 
-class TestOnSpark(RunningContract, PlacementContract, ColumnarContract):
+class TestOnSpark(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
     """Every stage in Spark's Python workers, in one cluster for all tests."""
 
     other_processes = True

@@ -10,6 +10,7 @@ from stormline.runtime.in_process_cluster import InProcessCluster
 from tests.columnar_contract import ColumnarContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
+from tests.stopping_contract import StoppingContract
 
 
 @pytest.fixture
@@ -18,13 +19,13 @@ def cluster() -> Iterator[InProcessCluster]:
         yield made
 
 
-class TestInProcess(RunningContract, PlacementContract, ColumnarContract):
+class TestInProcess(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
     """Every stage, and every commit, in this process."""
 
     other_processes = False
 
 
-class TestInProcessAtCommit(RunningContract, PlacementContract, ColumnarContract):
+class TestInProcessAtCommit(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
     """Committers get all their tuples at the commit."""
 
     other_processes = False
