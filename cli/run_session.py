@@ -99,6 +99,9 @@ class RunSession:
                 f"topology {self._topology.id!r} was not done within the {timeout_secs:g} s of --timeout: stopped at "
                 f"transaction {self.final.txid_committed}"
             )
+        until = self._options.until
+        if until is not None and self.reached and self.final.txid_committed < until:
+            self._reporter.notice(f"the spout is drained: there was no transaction {until} (--until) to wait for")
         return self.final
 
     @property

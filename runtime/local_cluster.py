@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.progress import Snapshot
-from stormline.runtime.spark_settings import is_local
+from stormline.runtime.spark_settings import check_master, is_local
 from stormline.runtime.starting import start_topology
 from stormline.runtime.state_dir import wait_until_free
 from stormline.runtime.state_store import OnLost
@@ -84,6 +84,8 @@ class LocalCluster:
             raise InvalidConfig(
                 f"LocalCluster(conf=…) takes spark.* settings, got {foreign[0]!r}; give the rest to submit_topology"
             )
+        if master is not None:
+            check_master(master)
         self._verbose = verbose
         self._temporary: Path | None = None
         self._sc: SparkContext | None = None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stormline.runtime.errors import UnsafeSpark
+from stormline.topology.errors import InvalidConfig
 from stormline.topology.secrets import is_reference, literal_secrets, names_a_secret
 
 # Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
@@ -35,6 +36,14 @@ def check_no_secrets(settings: Mapping[str, Any]) -> None:
             f"{key} would stand on the command line that starts Spark, where every user of the machine sees it (and "
             "Spark reads no env:NAME or file:PATH); put it into Spark's own conf/spark-defaults.conf, readable by this "
             "user only, or into a file given by spark-submit --properties-file"
+        )
+
+
+def check_master(master: str) -> None:
+    """Raise `InvalidConfig` where this is none of Spark's master URLs: Spark would take seconds to say it less well."""
+    if not re.fullmatch(r"local|local\[[^\[\]]+\]|local-cluster\[[^\[\]]+\]|yarn|[a-z0-9+.-]+://.+", master):
+        raise InvalidConfig(
+            f"Spark's master is {master!r}, expected local, local[N], local[*], spark://HOST:PORT, yarn or k8s://…"
         )
 
 

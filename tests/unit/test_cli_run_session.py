@@ -115,6 +115,12 @@ def test_a_run_ends_once_a_transaction_is_committed() -> None:
     assert final.txid_committed >= 3
 
 
+def test_a_run_that_is_drained_before_the_transaction_it_was_to_reach_says_so() -> None:
+    run = Run(until=11)
+    assert run().txid_committed == 10
+    assert run.notes.notices == ["the spout is drained: there was no transaction 11 (--until) to wait for"]
+
+
 def test_a_run_that_is_to_keep_running_ends_well_at_its_time() -> None:
     run = Run(keep_running=True, timeout_secs=0.5)
     assert run().txid_committed == 10

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from stormline.cli.submit import spark_submit, submit_command
 from stormline.runtime.errors import NoZooKeeper, UnsafeSpark
 from stormline.runtime.local_cluster import LocalCluster, zookeeper_hosts
 from stormline.runtime.spark_settings import REQUIRED, check_safe
-from stormline.topology.errors import UnknownConfigKey
+from stormline.topology.errors import InvalidConfig, UnknownConfigKey
 
 MODULE = "tests.topologies.cluster_sum"
 SAFE = ["--conf", "spark.speculation=false", "--conf", "spark.task.maxFailures=1"]
@@ -201,6 +202,17 @@ class TestSafety:
                 check_safe("spark://h:1", missing)
             with pytest.raises(UnsafeSpark, match=f"{key} is 4, expected {needed}"):
                 check_safe("yarn", {**REQUIRED, key: "4"})
+
+    @pytest.mark.parametrize("master", ["", "loacl[2]", "local[2", "local[]", "Local", "spark//host:7077", "local[*] "])
+    def test_what_is_no_master_is_refused_before_spark_is_asked(self, master: str) -> None:
+        with pytest.raises(InvalidConfig, match=rf"master is '{re.escape(master)}', expected local, local\[N\]"):
+            LocalCluster(master=master)
+
+    @pytest.mark.parametrize(
+        "master", ["local", "local[*]", "local[2,1]", "local-cluster[2,1,1024]", "spark://a:1,b:2", "yarn", "k8s://h"]
+    )
+    def test_every_master_of_spark_is_taken(self, master: str) -> None:
+        LocalCluster(master=master)
 
     def test_a_local_master_never_runs_a_task_twice(self) -> None:
         check_safe("local[4]", {})
