@@ -30,7 +30,7 @@ from stormline.topology.config import (
     ZOOKEEPER_SERVERS,
     ZOOKEEPER_SSL_ENABLE,
 )
-from stormline.topology.secrets import without_secrets
+from stormline.topology.secrets import HIDE_SECRETS, without_secrets
 
 CONNECTION_ERRORS = (KazooException, KazooTimeoutError)
 """What a call raises that may or may not have been done, once the answers of the server are handled."""
@@ -286,6 +286,7 @@ class _LastWarning(logging.Handler):
 def _kazoo_logger(said: _LastWarning, debug: bool) -> logging.Logger:
     """Return a logger that no configuration of the user's reaches: kazoo logs each request, and an address, at will."""
     logger = logging.Logger("stormline.kazoo", logging.DEBUG if debug else logging.WARNING)  # noqa: LOG001
+    logger.addFilter(HIDE_SECRETS)
     logger.addHandler(said)
     if debug:
         logger.parent = logging.getLogger("stormline")

@@ -5,6 +5,7 @@ A configuration is pickled to executors, printed, compared and put on command li
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -12,6 +13,7 @@ import stat
 import threading
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from stormline.topology.errors import InvalidConfig, SecretMissing
 
@@ -27,7 +29,7 @@ _SECRET_NAME = re.compile(
 )
 _PLACE_NAME = re.compile(r"(?i)[._-](file|path|location|enabled?)$|^spark\.kubernetes\.\w+\.secrets\.|secretKeyRef")
 
-_known: set[str] = set()
+_known: tuple[str, ...] = ()
 _lock = threading.Lock()
 
 
@@ -110,23 +112,35 @@ def _from_file(path: str, what: str) -> str:
 
 
 def hide(secret: str) -> None:
-    """Hide a text in this process's tracebacks and log from now on."""
+    """Hide a text in this process's tracebacks and log from now on, also as repr, JSON and URLs write it."""
+    global _known
     with _lock:
-        if not _known:
-            logging.getLogger("stormline").addFilter(_HideSecrets())
-        _known.add(secret)
+        logging.getLogger("stormline").addFilter(HIDE_SECRETS)
+        _known = tuple(sorted({*_known, *_forms(secret)}, key=len, reverse=True))
+
+
+def _forms(secret: str) -> set[str]:
+    """Return how a secret may stand in a text; of one with several lines each by itself, too."""
+    forms = set()
+    for text in {secret, *secret.splitlines()}:
+        data = text.encode("utf-8", "surrogateescape")
+        # Which quotes repr escapes depends on the text around; after one of each kind it is these.
+        escaped = {repr(f'"{text}')[2:-1], ascii(f'"{text}')[2:-1], repr(b'"' + data)[3:-1]}
+        forms |= {text, *escaped, *(form.replace("\\'", "'") for form in escaped)}
+        forms |= {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+        forms |= {quote(data), quote(data, safe=""), quote_plus(data)}
+    return {form for form in forms if len(form) >= SHOWN_BELOW}
 
 
 def without_secrets(text: str) -> str:
     """Return `text` with every secret that this process has resolved hidden, the longest first."""
-    for secret in sorted(_known, key=len, reverse=True):
-        if len(secret) >= SHOWN_BELOW:
-            text = text.replace(secret, HIDDEN)
+    for form in _known:
+        text = text.replace(form, HIDDEN)
     return text
 
 
 class _HideSecrets(logging.Filter):
-    """Hides secrets in what Stormline logs, tracebacks included."""
+    """Hides secrets in what a logger is told, tracebacks included; not in what its children are."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let every record pass, with its secrets hidden."""
@@ -136,3 +150,7 @@ class _HideSecrets(logging.Filter):
         if record.exc_text:
             record.exc_text = without_secrets(record.exc_text)
         return True
+
+
+HIDE_SECRETS = _HideSecrets()
+"""Goes into every logger of ours; added again it is there once."""

@@ -38,7 +38,7 @@ class LogsIn(BaseBatchBolt):
 
     def execute(self, tup: Any) -> None:
         if tup[1] == FAIL_AT:
-            raise RuntimeError(f"cannot log in with {self.password} ({PLANTED})")
+            raise RuntimeError(f"cannot log in with {self.password} ({PLANTED})") from KeyError(self.password)
         self.collector.emit([self.attempt, tup[1]])
 
     def finish_batch(self) -> None: ...

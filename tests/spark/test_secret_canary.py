@@ -12,7 +12,8 @@ import pytest
 from tests.spark.canary_driver import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
-SECRETS = {"CANARY_PASSWORD": "canary-password-41f7", "payload": "storm:canary-payload-93d2"}
+PARTS = ["canary-password-41f7", "canary-a90c", "canary-5d1e", "canary-77b3"]
+SECRETS = {"CANARY_PASSWORD": "{}'{}\\{}\"{}".format(*PARTS), "payload": "storm:canary-payload-93d2"}
 PLACES = ["closure", "events", "log", "output", "ps", "repr", "traceback", "ui", "znodes"]
 
 
@@ -44,7 +45,7 @@ def test_what_was_planted_is_found_in_every_place(seen: Path) -> None:
     assert sorted(places_with(PLANTED, seen)) == PLACES
 
 
-@pytest.mark.parametrize("secret", ["canary-password-41f7", "canary-payload-93d2"])
+@pytest.mark.parametrize("secret", [*PARTS, "canary-payload-93d2"])
 def test_the_secret_is_nowhere(seen: Path, secret: str) -> None:
     assert places_with(secret, seen) == set()
 

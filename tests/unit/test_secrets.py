@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from stormline import InProcessCluster, resolve_secret
 from stormline.runtime import guard
+from stormline.runtime.zookeeper_session import _kazoo_logger, _LastWarning
 from stormline.topology import secrets
 from stormline.topology.errors import FailedException, InvalidConfig, SecretMissing
 from stormline.topology.secrets import HIDDEN, is_reference, literal_secrets, names_a_secret, without_secrets
@@ -22,7 +27,7 @@ CANARY = "canary-5d1f0a"
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_known", set())
+    monkeypatch.setattr(secrets, "_known", ())
     log = logging.getLogger("stormline")
     monkeypatch.setattr(log, "filters", [])
 
@@ -113,6 +118,37 @@ def test_resolved_secrets_are_hidden_in_texts_and_in_the_log(monkeypatch: pytest
         log.removeHandler(handler)
     assert shown.getvalue().startswith(f"{HIDDEN} at 3\nit failed\nTraceback (most")
     assert shown.getvalue().endswith(f"ValueError: {HIDDEN}\n")
+
+
+WRITTEN: list[Callable[[str], str]] = [
+    str, repr, ascii, json.dumps, quote, quote_plus, lambda secret: json.dumps(secret, ensure_ascii=False),
+    lambda secret: repr(secret.encode()), lambda secret: repr(f"dsn={secret}"), lambda secret: repr(f"a'b{secret}"),
+    lambda secret: repr(f'a"b{secret}'), lambda secret: repr(f"a'b\"c{secret}"), lambda secret: quote(secret, safe=""),
+    lambda secret: "".join(traceback.format_exception(KeyError(secret))), lambda secret: str(OSError(2, "no", secret)),
+    lambda secret: str(ValueError(("dsn", secret))), lambda secret: secret.replace("\n", "\n  | "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize(
+    "between", ["'", '"', "\\", "'\\\"", "\n", "\r\n", "\t", "é", "😀", " ", "@/:", "\\'", "%", "+"]
+)
+def test_a_secret_is_hidden_however_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, written: Callable[[str], str], between: str
+) -> None:
+    secret = f"can41f7{between}ary93d2"
+    monkeypatch.setenv("MINE", secret)
+    resolve_secret("env:MINE")
+    shown = without_secrets(written(secret))
+    assert "can41f7" not in shown
+    assert "ary93d2" not in shown
+
+
+def test_what_kazoo_logs_tells_no_secret(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("MINE", CANARY)
+    resolve_secret("env:MINE")
+    _kazoo_logger(_LastWarning(), debug=True).warning("Sending Auth(auth=%r)", f"me:{CANARY}")
+    assert caplog.messages == [f"Sending Auth(auth='me:{HIDDEN}')"]
 
 
 @pytest.mark.parametrize("kind", [ValueError, FailedException])
