@@ -112,6 +112,7 @@ class Databases:
             here.after(back_secs, process.deliver, done.set)
 
         here.after(there_secs, arrive)
+        here.expect(there_secs)
         done.wait()
         if answer:
             raise answer[-1]

@@ -17,7 +17,7 @@ from stormline.runtime.wave import Wave, WaveResult
 from stormline.runtime.wave_shape import commit_only_stages
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.plan import Placement
-from tests.simulation.faults import JOB_FAULTS, TASK_FAULTS
+from tests.simulation.faults import COMMIT_FAULTS, INPUT_FAULTS, RERUN_FAULTS, TASK_FAULTS, WAVE_FAULTS
 from tests.simulation.scheduler import Process, SimQueue
 from tests.simulation.world import World
 
@@ -60,22 +60,26 @@ class SimEngine:
         world, faults = self._world, self._world.faults
         world.oracle.wave(self._env.epoch, wave)
         self._cancelled = False
-        fault = faults.one_of(JOB_FAULTS)
         layout = Layout(
             self._env.plan, 1 + faults.below(self._slots), self._commit_only if faults.chance(0.5) else frozenset()
         )
         self._pass_time(0.02 + 0.05 * world.random.random())
         given, reports = self._run_driver_stage(layout, wave)
-        for stage in self._env.plan.stages:
-            if stage.placement is Placement.EXECUTORS and layout.slots[stage.index]:
-                given = self._run_stage(layout, wave, stage.index, given)
+        stages = [
+            stage.index
+            for stage in self._env.plan.stages
+            if stage.placement is Placement.EXECUTORS and layout.slots[stage.index]
+        ]
+        fault = faults.one_of(WAVE_FAULTS) if stages else None
+        for stage in stages:
+            given = self._run_stage(layout, wave, stage, given)
             if fault == "job: failed":
                 raise EngineFailure("a job that failed on order")
             if fault == "job: executor lost":
                 self._executor_lost(faults.below(EXECUTORS))
                 raise EngineFailure("an executor that was lost on order")
         self._pass_time(0.005)
-        if fault == "job: no report" and given:
+        if fault == "job: no report":
             del given[faults.below(len(given))]
         reports += [read_report(block) for _, block in given if stage_of(block) == FOR_DRIVER]
         return merge_reports(wave, layout, reports)
@@ -104,15 +108,15 @@ class SimEngine:
 
     def _run_task(self, layout: Layout, wave: Wave, stage: int, slot: int, mine: list[SlotBlock]) -> list[SlotBlock]:
         faults = self._world.faults
-        fault = faults.one_of(TASK_FAULTS)
+        fault = faults.one_of((*TASK_FAULTS, *INPUT_FAULTS) if mine else TASK_FAULTS)
         if fault == "task: late":
             self._pass_time(faults.long_secs())
         if fault == "task: cut input":
-            mine = mine[: faults.below(len(mine) + 1)]
-        if fault == "task: doubled block" and mine:
+            mine = mine[: faults.below(len(mine))]
+        if fault == "task: doubled block":
             mine = [*mine, mine[faults.below(len(mine))]]
         gave = self._execute(layout, wave, stage, slot, mine)
-        if fault in ("task: lost", "task: doubled", "task: recomputed"):
+        if fault in RERUN_FAULTS:
             self._pass_time(0.01)
             again = self._execute(layout, wave, stage, slot, mine)
             if fault == "task: lost":
@@ -146,20 +150,21 @@ class SimEngine:
     def commit(self, request: CommitRequest) -> list[bytes]:
         """Run one turn of a commit on the executors; what failed may still go on."""
         world, faults = self._world, self._world.faults
-        fault = faults.one_of(JOB_FAULTS)
+        fault = faults.one_of(COMMIT_FAULTS)
         replies = SimQueue(world)
         self._commits = []
         parts = split(request, self._slots)
         for number, sealed in enumerate(parts):
-            task = faults.one_of(TASK_FAULTS)
+            task = faults.one_of((*TASK_FAULTS, "task: cut input"))
             if task == "task: cut input":
                 sealed = sealed[: faults.below(len(sealed))]
             executor = self._executors[number % EXECUTORS]
             runs = [CommitSlot(executor.env, sealed, 0)]
-            if task in ("task: lost", "task: doubled", "task: recomputed"):
+            if task in RERUN_FAULTS:
                 runs.append(CommitSlot(executor.env, sealed, 1))
             self._commits += runs
             wait_secs = faults.long_secs() if task == "task: late" or fault == "job: zombie" else 0.01
+            world.expect(wait_secs)
             world.spawn(executor.process, partial(self._commit_part, runs, wait_secs, replies), "commit part")
         if fault == "job: zombie":
             world.sleep(0.05)

@@ -9,15 +9,11 @@ from random import Random
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
 WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
-TASK_FAULTS = (
-    "task: cut input",
-    "task: lost",
-    "task: doubled",
-    "task: recomputed",
-    "task: late",
-    "task: doubled block",
-)
-JOB_FAULTS = ("job: failed", "job: no report", "job: executor lost", "job: zombie")
+RERUN_FAULTS = ("task: lost", "task: doubled", "task: recomputed")
+INPUT_FAULTS = ("task: cut input", "task: doubled block")
+TASK_FAULTS = (*RERUN_FAULTS, "task: late")
+WAVE_FAULTS = ("job: failed", "job: no report", "job: executor lost")
+COMMIT_FAULTS = (*WAVE_FAULTS, "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
 BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
@@ -29,13 +25,14 @@ WEIGHTS = {
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),
-    **dict.fromkeys(TASK_FAULTS, 0.06),
-    **dict.fromkeys(JOB_FAULTS, 0.08),
+    **dict.fromkeys((*TASK_FAULTS, *INPUT_FAULTS), 0.06),
+    **dict.fromkeys(COMMIT_FAULTS, 0.08),
     **dict.fromkeys(USER_FAULTS, 0.02),
     **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
     "task: recomputed": 0.2,
+    "job: zombie": 0.2,
     "closed unheard": 0.5,
 }
 """How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
@@ -66,7 +63,7 @@ class Faults:
         self._note(f"FAULT {kind}")
 
     def one_of(self, kinds: tuple[str, ...]) -> str | None:
-        """Return which of these faults happens here and now."""
+        """Return which of these faults happens here and now; it is counted, so all of them must be possible."""
         if not self.on:
             return None
         drawn = self._random.random()

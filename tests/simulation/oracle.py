@@ -18,6 +18,9 @@ from tests.simulation.zookeeper import Change
 NODE = "/storm/simulated"
 TABLES = ("keyed", "total", "ledger")
 
+NODES_MAX = 9
+"""How many znodes there may be beside the stored batches: those above them, too."""
+
 PROOF_SECS = 0.7
 """How long a driver may lean on what it knew of its ownership."""
 
@@ -76,6 +79,9 @@ class Oracle:
             self._check_commit(values["state/committed"].after)
         if len(self.stored) > 2 * self._pending_max + 1:
             self.broken(f"bounded: {len(self.stored)} batches stored, at most {self._pending_max} may be active")
+        nodes = self._world.zookeeper.nodes
+        if len(nodes) - len(self.stored) > NODES_MAX:
+            self.broken(f"bounded: beside batches there are {sorted(nodes)}")
         if max(self.stored, default=0) > self.committed + self._pending_max:
             self.broken(f"pending: batch {max(self.stored)} is stored, {self.committed} is committed")
         self._check_chain()

@@ -172,6 +172,8 @@ class Simulator:
             done = world.run(lambda: oracle.violation is not None or self._all_done(), world.now + CALM_SECS)
             if not done:
                 oracle.broken(f"liveness: {oracle.committed} is committed, {oracle.positions} of {world.source.ends}")
+            # A zombie's effect may be on its way still.
+            world.run(lambda: oracle.violation is not None or world.now > world.late_until, world.now + CALM_SECS)
         if oracle.violation is None:
             oracle.check_databases()
 
@@ -183,6 +185,7 @@ class Simulator:
         self.world.faults.on = False
         self.calm_from = self.world.now
         self.world.source.hidden.clear()
+        self.world.source.more()  # something is left to commit: liveness is seen in every history
         self.world.zookeeper.reachable = True
         for driver in self.drivers:
             driver.process.resume()

@@ -33,6 +33,7 @@ class World(Scheduler):
         super().__init__(seed)
         self.seed = seed
         self.executing: Process | None = None
+        self.late_until = 0.0
         self.checksum = 0
         self.history: deque[str] = deque(maxlen=HISTORY_MAX)
         self.faults = Faults(self.random, self.note, faults_on)
@@ -46,6 +47,10 @@ class World(Scheduler):
         line = f"{self.now:10.4f}  {what}"
         self.checksum = zlib.crc32(line.encode(), self.checksum)
         self.history.append(line)
+
+    def expect(self, secs: float) -> None:
+        """Take note that after this time something may still have an effect, whatever becomes of who sent it."""
+        self.late_until = max(self.late_until, self.now + secs)
 
     def died(self, task: Task, error: Exception) -> None:
         """No thread of Stormline's may end like that."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,13 +19,15 @@ from stormline.runtime.stage_runner import StageRunner
 from stormline.runtime.wave import Wave, WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.serialization import PLAIN
+from tests.recorded import ROOT
 from tests.simulation import databases
+from tests.simulation.campaign import failure_text
 from tests.simulation.databases import Cell, Databases, Request, Row, Token
 from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.simulator import simulate
 from tests.simulation.source import Source
 from tests.simulation.world import World
-from tests.simulation.zookeeper import Change, ZooKeeper
+from tests.simulation.zookeeper import Change, Node, ZooKeeper
 
 LIVING = SimpleNamespace(name="driver 1", alive=True)
 
@@ -43,6 +48,7 @@ def oracle() -> Iterator[Oracle]:
         world.source.ends = [2]
         world.databases = Databases(world)
         world.oracle = Oracle(world, 2, "opaque", placed=True)
+        world.zookeeper = ZooKeeper(world, world.oracle.applied)
         claim(world.oracle, 1, session=7)
         yield world.oracle
 
@@ -173,7 +179,6 @@ def a_write_that_leaves_the_epoch_unchecked(oracle: Oracle) -> None:
 
 
 def a_claim_from_a_driver_that_lives(oracle: Oracle) -> None:
-    oracle._world.zookeeper = ZooKeeper(oracle._world, oracle.applied)
     session = oracle._world.zookeeper.connect(None, 2.0, SimpleNamespace(client=SimpleNamespace(process=LIVING)))
     assert session is not None
     claim(oracle, 2, session)
@@ -210,6 +215,12 @@ def more_and_more_batches(oracle: Oracle) -> None:
     for txid in range(1, 7):
         oracle.committed = txid
         stored(oracle, txid)
+
+
+def znodes_that_nobody_deletes(oracle: Oracle) -> None:
+    for n in range(10):
+        oracle._world.zookeeper.nodes[f"{NODE}/state/litter/{n}"] = Node(b"")
+    stored(oracle, 1)
 
 
 def too_many_active(oracle: Oracle) -> None:
@@ -250,6 +261,7 @@ def rows_that_are_doubled(oracle: Oracle) -> None:
         (a_claim_of_an_old_epoch, "law 6: epoch 1 follows 1"),
         (a_commit_that_is_asked_for_twice, "law 7: ledger 0 is asked twice"),
         (more_and_more_batches, "bounded: 6 batches"),
+        (znodes_that_nobody_deletes, r"bounded: beside batches there are .*state/litter/9"),
         (too_many_active, "pending: batch 3 is stored, 0 is committed"),
         (an_audit_that_lacks_a_task, "law 5: the commit phase"),
         (rows_that_are_doubled, "exactly once: keyed lacks .* and holds .*0, 0.* more than once"),
@@ -272,6 +284,26 @@ def test_a_history_repeats_itself_to_the_bit() -> None:
     first, again, other = simulate(3), simulate(3), simulate(4)
     assert (first.checksum, first.history, first.faults) == (again.checksum, again.history, again.faults)
     assert first.checksum != other.checksum
+
+
+def test_a_history_is_the_same_in_another_process() -> None:
+    program = "from tests.simulation.simulator import simulate; print(simulate(3).checksum)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, cwd=ROOT,
+            capture_output=True, check=True, text=True, timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert told == [f"{simulate(3).checksum}\n"] * 2
+
+
+def test_a_violation_is_told_with_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageRunner, "_check_counts", lambda self: None)
+    broken = next(outcome for seed in range(200) if (outcome := simulate(seed)).violation)
+    text = failure_text(broken)
+    assert f"seed {broken.seed} broke a law: {broken.violation}" in text
+    assert f"python -m tests.simulation --seed {broken.seed}" in text
 
 
 def test_without_faults_all_is_committed_in_few_steps() -> None:
