@@ -55,6 +55,7 @@ class _Commit:
     begun: float
     recording: bool = False
     timed_out: bool = False
+    timed_out_at: float = 0.0
 
 
 class Committer:
@@ -111,6 +112,12 @@ class Committer:
         with self._lock:
             return bool(self._now is not None or self._todo or self._ended)
 
+    @property
+    def runs(self) -> bool:
+        """Whether a commit runs that was not abandoned."""
+        with self._lock:
+            return self._now is not None
+
     def add(self, result: AttemptResult) -> None:
         """Commit a processed attempt when its turn comes, unless it is time to stop."""
         txid = result.attempt.transaction_id
@@ -151,17 +158,18 @@ class Committer:
                 return None
             if time.monotonic() - commit.begun < self._timeout_secs:
                 return None
+            commit.timed_out_at = time.monotonic()
             commit.timed_out = True
         commit.run.abandon()
         return commit.run.attempt
 
     def abandon_if_hung(self) -> None:
-        """Give up waiting for a commit that has had its deadline twice."""
+        """Give up waiting for a commit that runs on for as long again after its deadline was noticed."""
         with self._lock:
             commit = self._now
             if commit is None or not commit.timed_out or self._timeout_secs is None:
                 return
-            if time.monotonic() - commit.begun < 2 * self._timeout_secs:
+            if time.monotonic() - commit.timed_out_at < self._timeout_secs:
                 return
             hung = self._thread
             self._now = None
@@ -175,7 +183,7 @@ class Committer:
         with self._lock:
             if self._now is None or self._now.recording or self._timeout_secs is None:
                 return None
-            return self._now.begun + self._timeout_secs * (2 if self._now.timed_out else 1)
+            return (self._now.timed_out_at if self._now.timed_out else self._now.begun) + self._timeout_secs
 
     def close(self) -> None:
         """Let the thread end; a commit that still runs can emit nothing more, and is not recorded."""

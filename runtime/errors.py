@@ -82,6 +82,10 @@ class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
 
 
+class WaitsForItself(StormlineError, RuntimeError):
+    """A callback of the topology waits for what only the thread that it holds up can do."""
+
+
 class UnsafeSpark(StormlineError, ValueError):
     """Spark is set up in a way that breaks a law."""
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from stormline.runtime.errors import TopologyStopped
+from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.topology_runner import TopologyRunner
 
@@ -58,6 +58,11 @@ class TopologyHandle:
         return self.txid_committed
 
     def _await(self, condition: Callable[[], bool], timeout_secs: float | None, what: str) -> None:
+        if threading.current_thread() is self._thread:
+            raise WaitsForItself(
+                f"topology {self.name!r}: on_wave waits for {what}, in the topology's own thread, which would wait for "
+                "ever; look at the snapshot that on_wave is given, and wait in another thread"
+            )
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         with self._runner.changed:
             while not condition():
@@ -76,9 +81,13 @@ class TopologyHandle:
     def kill(self, timeout_secs: float | None = None) -> None:
         """Stop after the commit that runs now, and wait until it has stopped. The topology can be submitted again.
 
+        Called in the topology's own thread, by `on_wave`, it only asks to stop.
+
         Raises:
             TimeoutError: it has not stopped within `timeout_secs`; it still will.
         """
         self._runner.stop()
+        if threading.current_thread() is self._thread:
+            return
         if not self._runner.ended.wait(timeout_secs):
             raise TimeoutError(f"topology {self.name!r} has not stopped within {timeout_secs} s")

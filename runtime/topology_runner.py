@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from stormline.runtime import coordinator
 from stormline.runtime.backoff import Backoff
 from stormline.runtime.batches import Batches
+from stormline.runtime.closing import close_all
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.coordinator import (
     Action,
@@ -25,6 +27,7 @@ from stormline.runtime.coordinator import (
 )
 from stormline.runtime.definitions import Definitions
 from stormline.runtime.engine import Engine
+from stormline.runtime.errors import Fenced, SessionLost
 from stormline.runtime.failures import fatal_error, too_many_attempts
 from stormline.runtime.progress import Progress
 from stormline.runtime.spout_questions import SpoutQuestions
@@ -48,8 +51,8 @@ log = logging.getLogger("stormline")
 IDLE_SECS = 0.02
 """Time between two questions to a spout that is not ready."""
 
-CLOSE_SECS = 15.0
-"""Time that the components may take to close."""
+COMMIT_END_SECS = 60.0
+"""Time that a commit without a time-out may take to end when its topology stops by an error."""
 
 COMMITS_LOOK_SECS = 0.05
 """Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
@@ -384,24 +387,27 @@ class TopologyRunner:
 
     def _end(self) -> None:
         log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)
+        self._committer.stop()
         self._waves.close(wait_secs=10.0)
+        self._let_commit_end()
         self._committer.close()
-        closed = threading.Event()
-        threading.Thread(target=self._end_without, args=(closed,), daemon=True).start()
-        for close in (self._spout.close, self._engine.close, self._env.close):
-            try:
-                close()
-            except BaseException:  # whatever it is, the ownership is given up
-                log.warning("ending topology %s", self._env.plan.topology_id, exc_info=True)
-        closed.set()
+        close_all(self._env.plan.topology_id, (self._spout.close, self._engine.close, self._env.close), self._give_up)
         self._store.close()
 
-    def _end_without(self, closed: threading.Event) -> None:
-        """Give the ownership up, and be at an end, though what closes the components does not end: user code may hang,
-        and Spark waits for ever for cores that it has lost."""
-        if not closed.wait(CLOSE_SECS):
-            what = "closing the components of topology %s takes more than %g s; it is left to itself"
-            log.warning(what, self._env.plan.topology_id, CLOSE_SECS)
-            self._store.close()
-            self.ended.set()
-            self._notify()
+    def _let_commit_end(self) -> None:
+        """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
+        if isinstance(self.error, (Fenced, SessionLost)):
+            self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
+        until = time.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
+        while self._committer.runs and time.monotonic() < until:
+            with contextlib.suppress(queue.Empty):
+                self._inbox.get(timeout=COMMITS_LOOK_SECS)
+        for ended in self._committer.take_ended():
+            if ended.failure is None and ended.error is None:
+                self._batches.recorded(ended.attempt)
+                self.progress.committed(ended.attempt.transaction_id, self._results[ended.attempt.transaction_id].rows)
+
+    def _give_up(self) -> None:
+        self._store.close()
+        self.ended.set()
+        self._notify()

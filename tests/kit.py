@@ -240,7 +240,9 @@ class Ranges:
     hesitant: bool = True
 
 
-class _Coordinator:
+class Coordinator:
+    """Says when there is a batch, and which."""
+
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.begun = 0
@@ -312,7 +314,7 @@ class _Spout:
         declarer.declare(Fields("tx", "value"))
 
     def get_coordinator(self, conf: Any, context: Any) -> Any:
-        return _Coordinator(self.ranges)
+        return Coordinator(self.ranges)
 
     def get_emitter(self, conf: Any, context: Any) -> Any:
         return _Emitter(self.ranges, context)

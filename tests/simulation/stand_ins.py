@@ -19,6 +19,7 @@ TIMED = (
     "topology_runner",
     "wave_thread",
     "committer",
+    "closing",
     "definitions",
     "side_by_side",
     "zookeeper_session",

@@ -8,16 +8,28 @@ from typing import Any
 
 import pytest
 
-from stormline import TransactionAttempt
+from stormline import TransactionalTopologyBuilder, TransactionAttempt
+from stormline.runtime import topology_runner
 from stormline.runtime.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import SessionLost
+from stormline.runtime.errors import SessionLost, TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.starting import start_topology
 from stormline.runtime.wave import Wave, WaveAttempt, WaveResult
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
 from stormline.topology.compiler import compile_topology
-from tests.kit import EVENTS, LEDGERS, CommittingTrail, Store, eventually, line, numbers
+from tests.kit import (
+    EVENTS,
+    LEDGERS,
+    CommittingTrail,
+    Coordinator,
+    PlainSpout,
+    Ranges,
+    Store,
+    eventually,
+    line,
+    numbers,
+)
 
 
 class Hangs(CommittingTrail):
@@ -65,12 +77,59 @@ def test_a_driver_that_lost_its_session_in_a_commit_begins_nothing_more() -> Non
         handle = cluster.submit_topology("t", {}, chain())
         assert EVENTS["hanging"].wait(10)
         server.expire("t")
-        eventually(lambda: not handle.running)
-        assert isinstance(handle.error, SessionLost)
+        eventually(lambda: isinstance(handle.error, SessionLost))
+        time.sleep(0.1)
+        assert handle.running, "it ends when the user code does that it has called"
         EVENTS["go on"].set()
         assert EVENTS["woken"].wait(5)
-        time.sleep(0.1)
+        eventually(lambda: not handle.running)
     assert [name for name, _ in LEDGERS["t"].trail] == ["first"]
+
+
+class RaisesWhenAsked(Coordinator):
+    """Raises once a commit runs."""
+
+    def is_ready(self) -> bool:
+        if EVENTS["hanging"].is_set():
+            raise ConnectionError("the source does not answer")
+        return super().is_ready()
+
+
+class UnansweringSpout(PlainSpout):
+    def get_coordinator(self, conf: Any, context: Any) -> Any:
+        return RaisesWhenAsked(self.ranges)
+
+
+def test_a_topology_that_stops_by_an_error_lets_the_commit_that_runs_end_and_records_it() -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", UnansweringSpout(Ranges("t", 10)))
+    builder.set_bolt("first", Hangs("t", "first")).global_grouping("spout")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", {"topology.max.spout.pending": 2}, builder.build_topology())
+        eventually(lambda: handle.error is not None)
+        time.sleep(0.1)
+        assert handle.running
+        EVENTS["go on"].set()
+        with pytest.raises(TopologyFailed, match="the source does not answer"):
+            handle.await_committed(9, 20)
+        assert handle.txid_committed == 1
+        assert (
+            cluster.submit_topology("t", {}, builder.build_topology(), allow_changed_topology=True).txid_committed == 1
+        )
+
+
+@pytest.mark.parametrize("timeouts", [True, False])
+def test_a_commit_that_hangs_keeps_a_topology_that_stops_by_an_error_for_a_while_only(
+    monkeypatch: pytest.MonkeyPatch, timeouts: bool
+) -> None:
+    monkeypatch.setattr(topology_runner, "COMMIT_END_SECS", 0.2)
+    builder = TransactionalTopologyBuilder("t", "spout", UnansweringSpout(Ranges("t", 10)))
+    builder.set_bolt("first", Hangs("t", "first")).global_grouping("spout")
+    config = {"topology.enable.message.timeouts": timeouts, "topology.message.timeout.secs": 0.2}
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", config, builder.build_topology())
+        eventually(lambda: not handle.running)
+        assert handle.txid_committed == 0
+        EVENTS["go on"].set()
 
 
 class Deaf:

@@ -281,6 +281,21 @@ def test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded(mo
     rig.committer.close()
 
 
+def test_a_commit_has_its_time_to_end_from_when_it_was_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CommitRun", Run)
+    rig, gate = Rig(timeout_secs=0.3), threading.Event()
+    rig.scripts[1] = lambda run: gate.wait(PATIENCE_SECS) and None
+    rig.add(1)
+    eventually(lambda: rig.committer.runs)
+    assert not threading.Event().wait(0.7)  # the loop was busy, twice as long as the commit may take
+    assert rig.committer.overdue() is not None
+    rig.committer.abandon_if_hung()
+    assert rig.committer.runs
+    gate.set()
+    assert rig.await_ended(1)[0].failure is not None
+    rig.committer.close()
+
+
 class StallingLock:
     """The committer's lock. `stall` is called in the thread of the first attempt, when it takes the lock a second time
     after its commit phase has ended."""

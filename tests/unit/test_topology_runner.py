@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from stormline import StormlineError, TransactionalTopologyBuilder, compile_topology
 from stormline.runtime.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed
+from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed, WaitsForItself
 from stormline.runtime.failures import fatal_error
 from stormline.runtime.guard import failure_of
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.progress import Snapshot
 from stormline.runtime.starting import start_topology
 from stormline.runtime.state_store import Op, Put
 from stormline.runtime.task_environment import TaskEnvironment
@@ -220,7 +222,7 @@ class HangingAtClose(InProcessEngine):
 def test_what_hangs_while_it_closes_keeps_neither_the_topology_nor_who_waits_for_its_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("stormline.runtime.topology_runner.CLOSE_SECS", 0.1)
+    monkeypatch.setattr("stormline.runtime.closing.CLOSE_SECS", 0.1)
     monkeypatch.setattr(HangingAtClose, "gate", threading.Event(), raising=False)
     server, plan = MemoryStateServer(), compile_topology(simple())
     handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), HangingAtClose)
@@ -266,6 +268,31 @@ def test_progress_is_told_once_a_wave() -> None:
     assert seen[-1].topology == "t"
     assert handle.snapshot().txid_committed == 4
     assert handle.snapshot().tuples_per_sec > 0
+
+
+def test_who_is_told_of_waves_may_stop_the_topology_and_is_told_not_to_wait_for_it() -> None:
+    handles: list[TopologyHandle] = []
+    refused: list[str] = []
+
+    def on_wave(snapshot: Snapshot) -> None:
+        if not handles:
+            return
+        for wait in (handles[0].await_drained, partial(handles[0].await_committed, 1)):
+            with pytest.raises(WaitsForItself) as caught:
+                wait()
+            refused.append(str(caught.value))
+        handles[0].kill()
+
+    with InProcessCluster() as cluster:
+        topology = line("t", numbers(40), 1, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
+        handles.append(cluster.submit_topology("t", {"topology.max.spout.pending": 1}, topology, on_wave=on_wave))
+        eventually(lambda: not handles[0].running)
+        assert handles[0].error is None
+        assert handles[0].txid_committed < 40
+    assert refused[0].startswith(
+        "topology 't': on_wave waits for the spout to be drained, in the topology's own thread"
+    )
+    assert "on_wave waits for transaction 1 to be committed" in refused[1]
 
 
 def test_waves_wait_until_half_of_all_transactions_find_place() -> None:
