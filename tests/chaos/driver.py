@@ -27,6 +27,8 @@ from tests.chaos.design import Design
 LOOK_SECS = 0.05
 TRUE_TIME = time.time
 CLAIM_SECS = 10.0
+JOB_SECS = 2.0
+"""Time to wait for a job to cancel: none runs while the topology waits for its source, or for a commit."""
 
 
 class Driver:
@@ -38,6 +40,7 @@ class Driver:
         self._folder = Path(settings["folder"])
         self._stop = False
         self._cancel = False
+        self._cancelled: list[int] = []
 
     def live(self) -> None:
         """Start Spark, wait for a design, run it to the end."""
@@ -81,10 +84,19 @@ class Driver:
                 time.sleep(LOOK_SECS)
                 if self._cancel:
                     self._cancel = False
-                    sc.cancelAllJobs()
+                    self._cancel_jobs(sc)
             self._write("replays", replays=handle.snapshot().replays)
             if handle.error is not None:
                 raise handle.error
+
+    def _cancel_jobs(self, sc: Any) -> None:
+        """Cancel all jobs as soon as there are any, and write how many there were each time."""
+        deadline = time.monotonic() + JOB_SECS
+        while not (jobs := sc.statusTracker().getActiveJobsIds()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        sc.cancelAllJobs()
+        self._cancelled.append(len(jobs))
+        self._write("cancelled", jobs=self._cancelled)
 
     def _submit(self, cluster: LocalCluster, design: Design, config: dict[str, Any], made: Any) -> Any:
         """Submit it, again and again for a while: the driver before may have just lost the topology."""
@@ -106,6 +118,7 @@ class Driver:
     def _told_the_time(self, *_: Any) -> None:
         offset = float((self._folder / f"driver-{self._number}.clock").read_text())
         time.time = lambda: TRUE_TIME() + offset
+        self._write("jumped", secs=round(time.time() - TRUE_TIME()))
 
     def _write(self, suffix: str, **values: Any) -> None:
         path = self._folder / f"driver-{self._number}.{suffix}"

@@ -140,7 +140,7 @@ class Injector:
             raise Hanging(f"driver {life.number}, a zombie, still lives {ZOMBIE_SECS:.0f} s after it woke up")
         if not life.ended:
             self._supervisor.restore(life)
-            return f"driver {life.number} slept, and kept the topology"
+            raise NoVictim(f"driver {life.number} slept, and kept the topology")
         return f"driver {life.number} slept, then ended with {life.end()['error'] or 'nothing'}"
 
     def _owner(self, life: Life | None) -> Life | None:
@@ -160,15 +160,17 @@ class Injector:
         if rival.ended and rival.end()["error"] == "AlreadyRunning":
             return f"driver {rival.number} was refused, driver {first.number} had it"
         if self._supervisor.driving is rival:
-            return f"driver {rival.number} took over from driver {first.number}, which had ended"
+            raise NoVictim(f"driver {rival.number} took over from driver {first.number}, which had ended")
         if rival.ended:
-            return f"driver {rival.number} ended with {rival.end()['error']}"
+            raise NoVictim(f"driver {rival.number} ended with {rival.end()['error']}")
         raise Hanging(f"driver {rival.number}, a second one, was neither refused nor has it taken over")
 
     def _clock_jump(self, fault: Fault) -> str:
         life = self._life()
         life.shift_clock(fault.variant)
-        time.sleep(1.0 + fault.hold_secs)
+        if not wait_until(lambda: life.jumped_secs() == int(fault.variant), DEATH_SECS):
+            raise NoVictim(f"driver {life.number} has not heard of it")
+        time.sleep(fault.hold_secs)
         life.shift_clock("+0")
         return f"of driver {life.number}, by {fault.variant} s and back"
 
@@ -239,10 +241,14 @@ class Injector:
 
     def _jobs_cancelled(self, fault: Fault) -> str:
         life = self._life()
-        for _ in range(1 if fault.variant == "once" else 3):
+        before = life.cancelled()
+        for time_ in range(1 if fault.variant == "once" else 3):
             life.signal(signal.SIGUSR1, group=False)
-            time.sleep(0.3)
-        return f"of driver {life.number}"
+            wait_until(lambda time_=time_: len(life.cancelled()) > len(before) + time_, DEATH_SECS)
+        jobs = life.cancelled()[len(before) :]
+        if not any(jobs):
+            raise NoVictim(f"driver {life.number} ran no job")
+        return f"{jobs} of driver {life.number}"
 
     # ------------------------------------------------------------------------------------ ZooKeeper
 
@@ -266,7 +272,9 @@ class Injector:
         finally:
             zookeeper.free_disk()
         zookeeper.revive()
-        return "the server ended, and was started again" if ended else "the server lived on"
+        if not ended:
+            raise NoVictim("the server had nothing to write, and lived on")
+        return "the server ended, and was started again"
 
     def _zookeeper_lost(self, fault: Fault) -> str:
         return self._lose(self._cluster.zookeeper_proxy, fault)
@@ -347,7 +355,9 @@ class Injector:
         self._cluster.source.change(lambda source: {"poison": [*source.poison, number]})
         died = wait_until(lambda: number not in self._cluster.source.source.poison, 2 * VICTIM_SECS)
         self.heal(number)
-        return f"number {number}: " + ("the topology stopped, and was mended" if died else "not reached")
+        if not died:
+            raise NoVictim(f"number {number} was not reached")
+        return f"number {number}: the topology stopped, and was mended"
 
     def heal(self, number: int) -> None:
         """Take poison away, as an operator does who has read why the topology stopped."""
@@ -356,9 +366,11 @@ class Injector:
     def _failing_tuple(self, fault: Fault) -> str:
         number = self._number_ahead(fault)
         self._cluster.source.change(lambda source: {"failing": [*source.failing, number]})
-        wait_until(lambda: self._cluster.source.source.rows * self._partitions() > number, DEATH_SECS)
+        reached = wait_until(lambda: self._cluster.source.source.rows * self._partitions() > number, DEATH_SECS)
         time.sleep(fault.hold_secs)
         self._cluster.source.change(lambda source: {"failing": [n for n in source.failing if n != number]})
+        if not reached:
+            raise NoVictim(f"number {number} was not reached")
         return f"number {number}, for {fault.hold_secs} s"
 
     def _partitions(self) -> int:

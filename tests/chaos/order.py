@@ -50,6 +50,9 @@ class OrderWatch:
                         self._look(db, client)
             except (psycopg.Error, KazooException, KazooTimeoutError):
                 pass  # one of them is down
+            except Exception as error:
+                self.violations.append(f"{self._topology}: the order watch failed: {error!r}")
+                break
         client.stop()
         client.close()
 

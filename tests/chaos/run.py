@@ -41,6 +41,9 @@ DRAIN_TAKE = 2500
 LEFT_SECS = 30.0
 VIOLATIONS_TOLD = 10
 
+ORDER_LOOKS_MIN = 50
+"""How often the order must have been looked at in a run: that takes seconds, and a million tuples take a minute."""
+
 
 class Run:
     """A run in a folder; `go` returns whether nothing was violated."""
@@ -207,6 +210,8 @@ class Run:
         self._watch.stop()
         self._order.stop()
         self._report.violation(*self._order.violations[:VIOLATIONS_TOLD])
+        if self._report.tuples and self._order.looks < ORDER_LOOKS_MIN:
+            self._report.violation(f"ledger and ZooKeeper were compared {self._order.looks} times only")
         self._details["comparisons of ledger and ZooKeeper meanwhile"] = self._order.looks
         try:
             self._supervisor.stop()

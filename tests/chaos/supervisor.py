@@ -62,6 +62,14 @@ class Life:
         """Return how many replays it told of."""
         return int(self._read("replays").get("replays", 0))
 
+    def cancelled(self) -> list[int]:
+        """Return how many jobs there were each time that it cancelled all."""
+        return list(self._read("cancelled").get("jobs", []))
+
+    def jumped_secs(self) -> int:
+        """Return by how much its wall clock is off, as it says."""
+        return int(self._read("jumped").get("secs", 0))
+
     def _read(self, suffix: str) -> dict[str, Any]:
         with contextlib.suppress(FileNotFoundError):
             found: dict[str, Any] = json.loads((self.folder / f"driver-{self.number}.{suffix}").read_text())
