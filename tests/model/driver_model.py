@@ -1,116 +1,212 @@
-"""A driver by hand: the real coordinator and the real Batches, and nothing between them that waits or has threads."""
+"""A driver by hand: the real coordinator, Batches and Definitions; between them nothing that waits or has threads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from stormline.runtime import coordinator
-from stormline.runtime.batches import Batch, Batches, record_of
-from stormline.runtime.coordinator import Action, Commit, Committed, Event, Failed, Initialized, Process, Processed
-from stormline.runtime.errors import Fenced
+from stormline.runtime.batches import Batches, record_of
+from stormline.runtime.coordinator import (
+    Action,
+    Commit,
+    Committed,
+    Event,
+    Failed,
+    Initialized,
+    Process,
+    Processed,
+    Status,
+)
+from stormline.runtime.definitions import Definitions
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.wave import AttemptResult, PartitionBatch, WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.topology import ComponentKind
+from tests.model.database import Token
+from tests.model.durable import path_of
 
 TOPOLOGY = "model"
-KEYS = ("left", "right")
 
 
-class Token(NamedTuple):
-    """Who acts: what user code is given to be fenced by."""
+class Read(NamedTuple):
+    """What one attempt has read: the offsets from `first` up to `end`, to be committed under `commit_id`."""
 
-    epoch: int
-    txid: int
-    attempt: int
+    metadata: Any
+    first: int
+    end: int
+    commit_id: int
 
-
-@dataclass
-class Database:
-    """Two keys of value and txid, each fenced by the token, each written in a transaction of its own."""
-
-    applied: dict[str, list[int]] = field(default_factory=lambda: {key: [] for key in KEYS})
-    txid: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KEYS, 0))
-    token: dict[str, Token] = field(default_factory=lambda: dict.fromkeys(KEYS, Token(0, 0, 0)))
-
-    def apply(self, key: str, token: Token, offsets: list[int]) -> bool:
-        """Apply a batch once; tell whether the token let it in."""
-        if token < self.token[key]:
-            return False
-        self.token[key] = token
-        if token.txid > self.txid[key]:
-            self.txid[key] = token.txid
-            self.applied[key] += offsets
-        return True
+    @property
+    def record(self) -> dict[str, Any]:
+        """What has to be stored of it before its commit begins."""
+        rows = self.end - self.first
+        partitions = [[0, self.end, rows, 0, True]]
+        return {
+            "metadata": self.metadata,
+            "fixed": True,
+            "rows": rows,
+            "partitions": partitions,
+            "commit_id": self.commit_id,
+        }
 
 
 class ModelDriver:
-    """One driver: does what the coordinator says, when it is told to."""
+    """One driver: does what the coordinator says, when it is told to.
 
-    def __init__(self, server: MemoryStateServer, pending_max: int) -> None:
+    Batches of an opaque spout end where the attempt's reading ends; those of any other where they were begun to end.
+    `live`: by txid the attempt that was last told to be processed, and so the only one that counts.
+    """
+
+    def __init__(self, server: MemoryStateServer, source: list[int], kind: ComponentKind, pending_max: int) -> None:
         self.store = MemoryStateStore.open(server, TOPOLOGY)
         self.batches = Batches(self.store)
-        stored = {txid: batch.metadata for txid, batch in self.batches.active().items()}
+        self.definitions = Definitions(self.batches, kind)
+        self.source = source
+        self.is_opaque = kind is ComponentKind.OPAQUE_SPOUT
         self.issued: list[Process] = []
-        self.to_commit: TransactionAttempt | None = None
+        self.live: dict[int, TransactionAttempt] = {}
+        self.reads: dict[TransactionAttempt, Read] = {}
+        self.to_commit: list[TransactionAttempt] = []
         self.committing: TransactionAttempt | None = None
         self.effects: set[str] = set()
-        self.state, actions = coordinator.start(self.batches.committed, stored, self.store.epoch, pending_max)
+        stored = {txid: batch.metadata for txid, batch in self.batches.active().items()}
+        committed = self.batches.committed
+        head = self.batches.known.get(committed + 1)
+        self.begun = committed + (head is not None and head.fixed)
+        self.state, actions = coordinator.start(committed, stored, self.store.epoch, pending_max)
         self.take(actions)
 
     def take(self, actions: list[Action]) -> None:
-        """Take note of what is to be done."""
+        """Take note of what is to be done; forgets nothing of what was to be done before."""
         for action in actions:
             if isinstance(action, Process):
                 self.issued.append(action)
+                self.live[action.attempt.transaction_id] = action.attempt
             elif isinstance(action, Commit):
-                self.to_commit = action.attempt
-        current = [a for a in (self.to_commit, self.committing) if a is not None]
-        for attempt in current:
-            if not coordinator.is_current(self.state, attempt):
-                self.to_commit = None if self.to_commit == attempt else self.to_commit
-                self.committing = None if self.committing == attempt else self.committing
+                self.to_commit.append(action.attempt)
 
     def step(self, event: Event) -> None:
         """Hand the coordinator an event."""
         self.state, actions = coordinator.step(self.state, event)
         self.take(actions)
 
+    def is_live(self, attempt: TransactionAttempt) -> bool:
+        """Tell whether it was the last to be issued for its transaction; not by the coordinator's own word."""
+        return self.live.get(attempt.transaction_id) == attempt
+
+    def token(self, attempt: TransactionAttempt) -> Token:
+        """Return what user code is given in this attempt's commit."""
+        return Token(self.store.epoch, attempt.transaction_id, attempt.attempt_id)
+
+    # ------------------------------------------------------------------------------------ the processing phase
+
     def newest_end(self) -> int:
-        """Return the offset at which the next batch begins."""
+        """Return the offset at which the next batch begins, where that is known before it is read."""
         known = self.batches.known
         return int(known[max(known)].metadata[1]) if known else 0
 
-    def initialize(self, end: int) -> None:
+    def has_room(self) -> bool:
+        """Tell whether the next batch may begin."""
+        return coordinator.has_room(self.state) and (self.is_opaque or self.newest_end() < len(self.source))
+
+    def initialize(self, take: int) -> None:
         """Begin the next batch."""
-        metadata = [self.newest_end(), end]
+        metadata = [take]
+        if not self.is_opaque:
+            first = self.newest_end()
+            metadata = [first, min(first + take, len(self.source))]
         self.batches.begin({coordinator.next_txid(self.state): metadata})
         self.step(Initialized(metadata))
 
-    def processed(self, attempt: TransactionAttempt) -> None:
-        """Fix the batch, as the runner does before it may be committed, and report it."""
-        if coordinator.is_current(self.state, attempt):
-            metadata = self.batches.known[attempt.transaction_id].metadata
-            self.batches.fix({attempt.transaction_id: Batch(metadata, True, metadata[1] - metadata[0])})
-        self.step(Processed(attempt))
+    def processing(self) -> list[TransactionAttempt]:
+        """Return the attempts that have not been processed, ascending."""
+        return [active.attempt for active in self.state.active.values() if active.status is Status.PROCESSING]
+
+    def span(self, txid: int) -> tuple[int, int] | None:
+        """Return the offsets of an active batch, as its live attempt has them; None: that is not known yet."""
+        active = self.state.active[txid]
+        if not self.is_opaque:
+            first, end = active.metadata
+            return first, end
+        if active.status is Status.PROCESSING:
+            return None
+        read = self.reads.get(active.attempt)
+        return None if read is None else (read.first, read.end)
+
+    def may_be_read(self, attempt: TransactionAttempt) -> bool:
+        """Tell whether it is known where the batch begins: an opaque one does where the one before it ended."""
+        return attempt in (self.processing()[:1] if self.is_opaque else self.processing())
+
+    def read(self, told: WaveAttempt, first: int, take: int) -> AttemptResult:
+        """Read a batch as one attempt is told to; `first` and `take` say where an opaque one begins and ends."""
+        end = min(first + take, len(self.source))
+        if not self.is_opaque:
+            first, end = told.metadata
+        if 0 in told.stored:
+            end = told.stored[0].metadata
+        self.reads[told.attempt] = Read(told.metadata, first, end, told.commit_id)
+        result = AttemptResult(told.attempt, partitions={0: PartitionBatch(end, end - first)}, rows=end - first)
+        self.definitions.take(told, result)
+        return result
+
+    def processed(self, attempts: Sequence[TransactionAttempt], take: int) -> list[AttemptResult]:
+        """Read these batches and fix them, as the runner does before any may be committed; report and return them."""
+        told: dict[TransactionAttempt, WaveAttempt] = {}
+        results: list[AttemptResult] = []
+        at: Any = self.definitions.positions_before(attempts[0].transaction_id).get(0, 0)
+        for attempt in attempts:
+            process = Process(attempt, self.state.active[attempt.transaction_id].metadata)
+            told[attempt] = self.definitions.wave_attempt(process, self.begun)
+            results.append(self.read(told[attempt], at, take))
+            at = self.reads[attempt].end
+        fixed = self.definitions.fixed(told, results)
+        if fixed:
+            stale = self.definitions.stale_after(min(fixed), self.begun)
+            if stale:
+                self.batches.fix(stale)
+            self.batches.fix(fixed)
+        for attempt in attempts:
+            self.step(Processed(attempt))
+        return results
+
+    def may_fix(self) -> bool:
+        """Tell whether one of the next two batches is not frozen, so that it is stored when it is processed."""
+        return any(attempt.transaction_id > self.begun for attempt in self.processing()[:2])
 
     def failed(self, attempt: TransactionAttempt) -> None:
-        """Report a failure."""
+        """Report a failure; where it is of a commit, that one is neither begun nor recorded any more."""
+        self.to_commit = [other for other in self.to_commit if other != attempt]
+        self.committing = None if self.committing == attempt else self.committing
         self.step(Failed(attempt))
 
-    def begin_commit(self) -> None:
-        """Let the effects of the commit begin."""
-        assert self.to_commit is not None
-        self.committing, self.to_commit, self.effects = self.to_commit, None, set()
+    # ------------------------------------------------------------------------------------ the commit phase
 
-    def record_commit(self) -> bool:
-        """Record the commit; tell whether this driver still may."""
+    def record(self, txid: int) -> dict[str, Any] | None:
+        """Return what this driver believes to be stored of a batch."""
+        path = path_of(txid)
+        return dict(self.store.get(path)) if path.rpartition("/")[2] in self.store.children("batches") else None
+
+    def may_commit(self) -> bool:
+        """Tell whether a commit may begin."""
+        return bool(self.to_commit)
+
+    def may_record(self) -> bool:
+        """Tell whether a commit has begun."""
+        return self.committing is not None
+
+    def begin_commit(self, ask: bool = True) -> None:
+        """Let the effects of the commit begin; `ask` ZooKeeper first, unless it has answered just before."""
+        if ask:
+            self.store.write([])
+        self.committing, self.effects = self.to_commit.pop(0), set()
+        self.begun = self.committing.transaction_id
+
+    def record_commit(self) -> None:
+        """Record the commit."""
         attempt = self.committing
         assert attempt is not None
-        try:
-            self.store.write([record_of(attempt)])
-        except Fenced:
-            return False
+        self.store.write([record_of(attempt)])
         self.batches.recorded(attempt)
         self.committing = None
         self.step(Committed(attempt))
-        return True
