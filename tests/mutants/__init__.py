@@ -4,6 +4,8 @@
     python -m tests.mutants --only NAME        one of them
 
 `catalogue` holds the mutants, `mutant` says what one is and makes the patched copy, `hunt` runs in that copy until a
-law is broken, `hunters` runs many hunts side by side, `report` is the table. A mutant that survives shows that the
-simulation or the model is too weak: those are to be made stronger, never the mutant.
+law is broken, `witness` keeps the tracebacks of that history, `found` says whether what was found counts: a fault of
+the protocol is killed, broken code is not. `hunters` runs many hunts side by side, `report` is the table. A mutant that
+survives shows that the simulation or the model is too weak: those are to be made stronger, never the mutant. One that
+is broken code shows nothing: it is to be mended.
 """

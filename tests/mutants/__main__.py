@@ -33,8 +33,11 @@ def main() -> int:
     for fate in hunt_all(mutants, options.seeds_max, options.processes):
         fates.append(fate)
         print(line(fate), flush=True)
-    by_simulation = [f.found.tries for f in fates if f.mutant.killer is Killer.SIMULATION and f.killed_by]
-    controls = control(max(by_simulation, default=0), options.processes)
+    needed = dict.fromkeys(Killer, 1)
+    for fate in fates:
+        if fate.killed_by:
+            needed[fate.mutant.killer] = max(needed[fate.mutant.killer], fate.found.tries)
+    controls = control(needed[Killer.SIMULATION], needed[Killer.MODEL], options.processes)
     print(summary(fates, controls))
     survived = any(fate.killed_by is None for fate in fates)
     return int(survived or any(found.violation is not None for found in controls))

@@ -47,6 +47,7 @@ COMMITS = (
         COMMITTER,
         "if not self._store.connected():",
         "if self._closed:",
+        seeds_max=3000,
     ),
     Mutant(
         "abandoned-commit-goes-on",
@@ -79,6 +80,14 @@ COMMITS = (
         "runtime/remote_turn.py",
         "        if missing:\n",
         "        if missing and not replies:\n",
+    ),
+    Mutant(
+        "commit-ids-of-other-waves-forgotten",
+        "2 sameness",
+        "With each wave the driver forgets the commit ids of transactions that wait for their commits.",
+        "runtime/task_environment.py",
+        "old.attempt_id < newest.get(old.transaction_id, 0)",
+        "old.attempt_id != newest.get(old.transaction_id, 0)",
     ),
     Mutant(
         "task-commits-twice",

@@ -18,6 +18,22 @@ STATE = (
         "if old <= txid]",
     ),
     Mutant(
+        "cleanup-compares-for-equality",
+        "2 sameness",
+        "Equality where order is meant: all batches but the last committed one are removed, also those after it.",
+        "runtime/rotating_state.py",
+        "for old in self.txids() if old < txid]",
+        "for old in self.txids() if old != txid]",
+    ),
+    Mutant(
+        "taken-over-compares-for-equality",
+        "2 sameness",
+        "Equality where order is meant: who takes over knows the last committed batch, and not those after it.",
+        BATCHES,
+        "for txid in self._state.txids() if txid >= last}",
+        "for txid in self._state.txids() if txid == last}",
+    ),
+    Mutant(
         "never-cleaned-up",
         "bounded",
         "Batches that nobody needs any more stay.",
@@ -35,12 +51,20 @@ STATE = (
         seeds_max=1500,
     ),
     Mutant(
-        "kazoo-retries-writes",
+        "unknown-outcome-by-epoch-alone",
         "6 fencing",
-        "kazoo repeats a write whose outcome is unknown, also in another session.",
-        "runtime/zookeeper_session.py",
-        "self._answer(transaction.commit_async(), deadline)",
-        "self._client.retry(transaction.commit)",
+        "A write of which no answer came is taken as applied where the owner has this driver's epoch.",
+        STORE,
+        "if (stored, stat.version) == (owner, next_version(self._owner_version)):",
+        "if stored.epoch == owner.epoch:",
+    ),
+    Mutant(
+        "not-written-means-fenced",
+        "6 fencing",
+        "A write of which no answer came, and that was not applied, is taken as a sign that another driver took over.",
+        STORE,
+        "if (stored, stat.version) == (self._owner, self._owner_version):",
+        "if stored is self._owner:",
     ),
     Mutant(
         "unknown-outcome-means-written",
@@ -57,7 +81,7 @@ STATE = (
         STORE,
         "        with self._lock:\n            self._ownership.raise_if_lost()\n            changes",
         "        with threading.RLock():\n            self._ownership.raise_if_lost()\n            changes",
-        seeds_max=3000,
+        seeds_max=6000,
     ),
     Mutant(
         "epoch-not-raised",
@@ -86,7 +110,8 @@ STATE = (
     Mutant(
         "txid-compared-for-equality",
         "exactly once",
-        "Equality where order is meant: a value with another txid beside it is changed, also by a late older one.",
+        "Equality where order is meant: a value with another txid beside it is changed, also by a late older one. That "
+        "is a fault of user code, in the double of its database; those of the runtime are above.",
         "tests/simulation/databases.py",
         "    if cell.txid < token.txid:\n        cell.value, cell.txid =",
         "    if cell.txid != token.txid:\n        cell.value, cell.txid =",

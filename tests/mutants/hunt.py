@@ -10,39 +10,36 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Callable
+import traceback
 from pathlib import Path
 
 import stormline
+from tests.mutants.found import Found
 from tests.mutants.mutant import Killer
 
-Seek = Callable[[int], str | None]
-"""Tries one seed; returns the violation, if there is one."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Found:
-    """What a hunt found: a violation after `tries` seeds or examples, or none in all of them."""
-
-    tries: int
-    secs: float
-    violation: str | None
+TRACE_CHARS_MAX = 20_000
 
 
 def hunt_by_simulation(first: int, count: int) -> Found:
     """Simulate seeds from `first` on until the first violation."""
+    from tests.mutants.witness import Witness
     from tests.simulation.campaign import prepare_process
     from tests.simulation.simulator import simulate
 
     prepare_process()
+    witness = Witness()
+    witness.attach()
     begun = time.monotonic()
     for seed in range(first, first + count):
+        witness.forget()
         try:
             violation = simulate(seed).violation
         except Exception as error:  # out of the simulated world, from a thread that nobody watches
+            witness.raised(error)
             violation = f"a thread died of {type(error).__name__}: {error}"
         if violation is not None:
-            return Found(seed - first + 1, time.monotonic() - begun, violation)
+            secs, logged = time.monotonic() - begun, tuple(witness.logged)
+            return Found(seed - first + 1, secs, violation, witness.trace[-TRACE_CHARS_MAX:], logged)
     return Found(count, time.monotonic() - begun, None)
 
 
@@ -66,9 +63,18 @@ def hunt_by_model(count: int) -> Found:
     try:
         run_state_machine_as_test(Counted, settings=limits)
     except Exception as error:
-        kind = "" if isinstance(error, AssertionError) else f"a thread died of {type(error).__name__}: "
-        return Found(tries, time.monotonic() - begun, f"{kind}{error or 'an assertion'}")
+        violation, trace = _violation_of_model(error), "".join(traceback.format_exception(error))
+        return Found(tries, time.monotonic() - begun, violation, trace[-TRACE_CHARS_MAX:])
     return Found(tries, time.monotonic() - begun, None)
+
+
+def _violation_of_model(error: Exception) -> str:
+    """Return what an error out of the model says: the laws are the assertions of its test modules, and only those."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    file = Path(last.filename)
+    if type(error) is AssertionError and file.parent.name == "model" and file.name.startswith("test_"):
+        return f"model: {error}" if str(error) else f"model: {last.line}"
+    return f"a history died of {type(error).__name__}: {error}"
 
 
 def main() -> int:

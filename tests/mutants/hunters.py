@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -12,17 +11,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants.hunt import Found
+from tests.mutants.found import Found
 from tests.mutants.mutant import Killer, Mutant, copy_tree
 
-HUNT_SECS = 240.0
+HUNT_SECS = 600.0
 """A hunt that takes longer has not killed its mutant: it may hang."""
-
-RAISED = re.compile(r"^(?:a driver stopped with|a driver could not start:|.*\bdied of) (\w+)")
-"""Violations that name what was raised."""
-
-NO_PROTOCOL = ("TypeError", "NameError", "AttributeError", "ImportError", "KeyError", "IndexError", "Hang", "Exit")
-"""What is raised where a mutant is no fault of the protocol, only broken code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +28,8 @@ class Fate:
     @property
     def killed_by(self) -> str | None:
         """What kind of check killed it; None: it lives, or it broke something else than the protocol."""
-        violation = self.found.violation
-        if violation is None:
-            return None
-        raised = RAISED.search(violation)
-        if raised is None:
-            by = "liveness" if violation.startswith("liveness") else "law check"
-            return f"model, {by}" if self.mutant.killer is Killer.MODEL else by
-        error = raised[1]
-        if error == "Deadlock":
-            return "liveness"
-        if error == "AssertionError":
-            return "runtime's assertion"
-        return None if error in NO_PROTOCOL else f"runtime's {error}"
+        by = self.found.killed_by
+        return f"model, {by}" if by is not None and self.mutant.killer is Killer.MODEL else by
 
 
 def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer = Killer.SIMULATION) -> Found:
@@ -63,8 +45,10 @@ def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer =
         except subprocess.TimeoutExpired:
             return Found(0, HUNT_SECS, f"the hunt died of Hang: it was not done after {HUNT_SECS:g} s")
     if done.returncode:
-        return Found(0, 0.0, f"the hunt died of Exit: {done.stderr.strip()[-300:]}")
-    return Found(**json.loads(done.stdout.splitlines()[-1]))
+        *_, last = done.stderr.strip().splitlines() or ["it said nothing"]
+        return Found(0, 0.0, f"the hunt died of Exit {done.returncode}: {last}", done.stderr)
+    told = json.loads(done.stdout.splitlines()[-1])
+    return Found(**{**told, "logged": tuple(told["logged"])})
 
 
 def hunt_all(mutants: Sequence[Mutant], seeds_max: int | None, processes: int) -> Iterator[Fate]:
@@ -78,8 +62,10 @@ def hunt_all(mutants: Sequence[Mutant], seeds_max: int | None, processes: int) -
             yield Fate(futures[future], future.result())
 
 
-def control(seeds: int, processes: int) -> list[Found]:
-    """Run the code as it is through as many seeds as the slowest mutant needed, shared out to processes."""
+def control(seeds: int, examples: int, processes: int) -> list[Found]:
+    """Run the code as it is through as many seeds and examples as the slowest mutants needed, in processes."""
     share = -(-seeds // processes)
     with ThreadPoolExecutor(processes) as pool:
-        return list(pool.map(lambda number: hunt(None, share, number * share), range(processes)))
+        parts = [pool.submit(hunt, None, share, number * share) for number in range(processes)]
+        parts.append(pool.submit(hunt, None, examples, 0, Killer.MODEL))
+        return [part.result() for part in parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.mutants.hunt import Found
+from tests.mutants.found import Found
 from tests.mutants.hunters import Fate
 
 VIOLATION_CHARS = 110
@@ -13,13 +13,13 @@ VIOLATION_CHARS = 110
 def line(fate: Fate) -> str:
     """Return one line of the table."""
     found = fate.found
-    killed_by = fate.killed_by or "SURVIVED"
+    killed_by = fate.killed_by or ("SURVIVED" if found.violation is None else "BROKEN, NOT KILLED")
     tries = f"{found.tries:,}" if fate.killed_by else f"> {found.tries:,}"
     violation = (found.violation or "").partition("\n")[0][:VIOLATION_CHARS]
-    return f"{fate.mutant.name:38} {fate.mutant.law:13} {killed_by:20} {tries:>7} {found.secs:6.1f}  {violation}"
+    return f"{fate.mutant.name:38} {fate.mutant.law:13} {killed_by:26} {tries:>7} {found.secs:6.1f}  {violation}"
 
 
-HEADER = f"{'mutant':38} {'law':13} {'killed by':20} {'seeds':>7} {'secs':>6}  violation"
+HEADER = f"{'mutant':38} {'law':13} {'killed by':26} {'seeds':>7} {'secs':>6}  violation"
 
 
 def summary(fates: Sequence[Fate], controls: Sequence[Found]) -> str:
@@ -27,5 +27,5 @@ def summary(fates: Sequence[Fate], controls: Sequence[Found]) -> str:
     killed = [fate for fate in fates if fate.killed_by]
     tries = sum(found.tries for found in controls)
     broken = next((found.violation for found in controls if found.violation is not None), None)
-    control = f"broke a law: {broken}" if broken else f"survived {tries:,} seeds"
+    control = f"broke a law: {broken}" if broken else f"survived {tries:,} seeds and examples"
     return f"{len(killed)} of {len(fates)} mutants killed; the unchanged code {control}"
