@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Any
 
 from stormline.runtime.packed import ARROW, Packed
-from stormline.topology.errors import CorruptData
+from stormline.topology.errors import CorruptData, shown
 from stormline.topology.packing import msgpack
 
 VERSION = 2
@@ -97,8 +97,8 @@ def decode(block: bytes, origin: Origin) -> Block:
         )
         if (version, epoch, wave) != (VERSION, origin.epoch, origin.wave):
             raise CorruptData(
-                f"a block of version {version}, epoch {epoch}, wave {wave}; expected version {VERSION}, "
-                f"epoch {origin.epoch}, wave {origin.wave}"
+                f"a block of version {shown(version)}, epoch {shown(epoch)}, wave {shown(wave)}; expected version "
+                f"{VERSION}, epoch {origin.epoch}, wave {origin.wave}"
             )
         if not _are_numbers((stage, slot)):
             raise CorruptData(_NO_NUMBERS)

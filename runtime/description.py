@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stormline.runtime.errors import TopologyChanged
+from stormline.topology.errors import shown
 
 _ABSENT = object()
 
@@ -28,7 +29,7 @@ def _differences(where: tuple[str, ...], stored: Any, declared: Any) -> list[str
         return [f"{_name(where)} removed"]
     if type(stored) is type(declared) and stored == declared:
         return []
-    return [f"{_name(where)} {stored!r:.100} → {declared!r:.100}"]
+    return [f"{_name(where)} {shown(stored, 100)} → {shown(declared, 100)}"]
 
 
 def _name(where: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ import zlib
 from typing import Any
 
 from stormline.runtime.errors import NewerState, StateCorrupt
+from stormline.runtime.state_store import VALUE_BYTES_MAX
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import Registry
 
@@ -35,6 +36,9 @@ def unseal(data: bytes, registry: Registry, where: str) -> Any:
         StateCorrupt: `seal` did not give these bytes, or not all of them, or some were changed since.
         NewerState: a newer Stormline wrote them.
     """
+    if len(data) > VALUE_BYTES_MAX:
+        what = f"{len(data):,} bytes, more than the {VALUE_BYTES_MAX:,} that Stormline writes"
+        raise StateCorrupt(_corrupt(where, what))
     if len(data) < _HEADER.size or data[:4] != _MAGIC:
         raise StateCorrupt(_corrupt(where, f"{len(data)} bytes that Stormline did not write: {data[:40]!r}"))
     _, checksum, version = _HEADER.unpack_from(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.topology.arrow import pyarrow_for
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.errors import CorruptData, UnregisteredClass
+from stormline.topology.errors import CorruptData, UnregisteredClass, shown
 from stormline.topology.serialization import Registry
 from stormline.topology.tuples import TupleSource
 
@@ -86,7 +88,7 @@ def _unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry)
         _check_bare(rows)
         return [[attempt] for _ in range(rows)]
     if any(len(column) != rows for column in columns):
-        raise CorruptData(f"columns of {[len(column) for column in columns]} values, expected {rows} in each")
+        raise CorruptData(f"columns of {[len(column) for column in columns]} values, expected {shown(rows)} in each")
     if len(columns) == 1:
         return [[attempt, value] for value in columns[0]]
     return [[attempt, *values] for values in zip(*columns, strict=True)]
@@ -123,6 +125,7 @@ def unpack_batch(packed: bytes) -> Any:
     """
     pa = pyarrow_for("a record batch on its way")
     try:
+        _check_views(packed)
         batch = pa.ipc.open_stream(packed).read_next_batch()
         batch.validate(full=True)
         _ = batch.schema.names  # which are text
@@ -131,16 +134,72 @@ def unpack_batch(packed: bytes) -> Any:
         return batch
     except StopIteration:  # a stream that is cut between two messages reads as complete
         raise CorruptData("an Arrow stream without its record batch") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, IndexError, struct.error) as error:
         if isinstance(error, CorruptData):
             raise
         raise CorruptData(f"{len(packed)} bytes that are no Arrow stream: {error}") from None
 
 
+_INT = struct.Struct("<i").unpack_from
+_LONG = struct.Struct("<q").unpack_from
+_SHORT = struct.Struct("<H").unpack_from
+_SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3  # MessageHeader of Arrow's Message.fbs
+
+
+def _check_views(packed: bytes) -> None:
+    """Check that a stream is read as views of its bytes, up to the record batch; what is cut or broken Arrow notices.
+
+    Compressed buffers, and those in another machine's byte order, take memory of their own: kilobytes can become
+    gigabytes. `pack_batch` writes neither. Numbers of fields are those of Arrow's Message.fbs and Schema.fbs.
+
+    Raises:
+        CorruptData: it is not.
+        struct.error, IndexError: it is no stream.
+    """
+    at = kind = 0
+    while at < len(packed) and kind != _RECORDS:
+        (size,) = _INT(packed, at)
+        at += 4
+        if size == -1:  # what all but the oldest streams have before the size
+            (size,) = _INT(packed, at)
+            at += 4
+        if size <= 0:
+            return
+        message = _inner(packed, at)
+        kind = packed[_field(packed, message, 1)]
+        header = _inner(packed, _field(packed, message, 2))
+        if kind == _SCHEMA:
+            order = _field(packed, header, 0)
+            views = bool(order and _SHORT(packed, order)[0]) == (sys.byteorder == "big")
+        else:
+            records = _inner(packed, _field(packed, header, 1)) if kind == _DICTIONARY else header
+            # The field for it, and metadata, in which Arrow 0.17 said so.
+            views = not _field(packed, records, 3) and not _field(packed, message, 4)
+        if not views:
+            raise CorruptData(
+                "an Arrow stream that is compressed, or in another machine's byte order; Stormline writes neither"
+            )
+        body = _field(packed, message, 3)
+        at += size + max(0, _LONG(packed, body)[0] if body else 0)
+
+
+def _inner(packed: bytes, at: int) -> int:
+    """Return where the table begins that a flatbuffer refers to at `at`."""
+    return at + int(_INT(packed, at)[0])
+
+
+def _field(packed: bytes, table: int, number: int) -> int:
+    """Return where a field of a flatbuffer's table is; 0: absent."""
+    offsets = table - _INT(packed, table)[0]
+    at = 4 + 2 * number
+    offset = int(_SHORT(packed, offsets + at)[0]) if at < _SHORT(packed, offsets)[0] else 0
+    return offset and table + offset
+
+
 def _check_bare(rows: Any) -> None:
     """Check the number of rows that take no bytes."""
     if type(rows) is not int or not 0 <= rows <= BARE_ROWS_MAX:
-        raise CorruptData(f"{rows!r:.40} rows without a value, expected a number up to {BARE_ROWS_MAX}")
+        raise CorruptData(f"{shown(rows, 40)} rows without a value, expected a number up to {BARE_ROWS_MAX}")
 
 
 def in_segments(columns: Columns) -> Iterator[Columns]:

@@ -23,6 +23,11 @@ from stormline.topology.registration import Registration
 
 _REGISTERED = 64
 DEPTH_MAX = 64
+"""How many extensions (a tuple, a set, an object of a class) stand in each other, written as well as read.
+
+Lists and dicts are counted anew in each extension, and outside of all: msgpack 1.2 writes and reads up to 1,024. In an
+extension no more than these 64 are written; to count them when reading would take longer than reading does.
+"""
 
 _BUFFERS = frozenset({bytearray, memoryview})
 _NESTING = frozenset({list, dict})
@@ -178,6 +183,8 @@ class Registry:
     def _decode(self, code: int, payload: bytes, depth: int) -> Any:
         if code == 4:
             return BUILT_IN_DECODERS[4](payload)
+        if code == 10:  # `_with_buffers` writes it at the last level too
+            return BUILT_IN_DECODERS[10](msgpack.unpackb(payload))
         data = self._unpack(payload, depth)
         if code == _REGISTERED:
             return self._registered(*only(list, data))

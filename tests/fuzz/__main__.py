@@ -24,6 +24,8 @@ from random import Random
 HANG_SECS = 30.0
 MEMORY_BYTES_MAX = 8 << 30
 """Of addresses, which Arrow's allocators reserve freely."""
+GROWTH_BYTES_MAX = 1 << 30
+"""Of what is really used, from the first input to the last: no input may come near it."""
 FAILURES_MAX = 10
 
 
@@ -59,6 +61,7 @@ def _work(seed: int, start: int, stop: int, report: Path) -> int:
     with tempfile.TemporaryDirectory() as directory, (report / "at").open("r+b") as file, _inside(Path(directory)):
         at = mmap.mmap(file.fileno(), 8)
         shares = [target for target in targets(Path(directory)) for _ in range(target.share)]
+        used = _used_bytes_max()
         for index in range(start, stop):
             at[:8] = index.to_bytes(8, "little")
             rng = _pick(seed, index)
@@ -74,11 +77,19 @@ def _work(seed: int, start: int, stop: int, report: Path) -> int:
                 ended = f"!!! {type(error).__name__}"
                 failures.append((index, target.name, "".join(traceback.format_exception(error)[-4:])))
             counts[f"{target.name}\t{ended}"] += 1
+            grown = _used_bytes_max() - used
+            if grown > GROWTH_BYTES_MAX:
+                failures.append((index, target.name, f"the memory in use has grown by {grown:,} bytes up to here"))
+                used += grown
             if len(failures) >= FAILURES_MAX:
                 break
         os.chdir(root)
     (report / "counts").write_text(json.dumps([counts, failures]))
     return 0
+
+
+def _used_bytes_max() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 @contextlib.contextmanager

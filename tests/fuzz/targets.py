@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -168,11 +169,12 @@ class Blocks:
             pa.record_batch({"t": pa.array(range(9), pa.timestamp("us", "UTC")), "c": pa.array(range(9), pa.date32())}),
         ]
         self.arrow = [Packed.of(Columns(ATTEMPT, batch), None, REGISTRY).data for batch in batches]  # type: ignore[arg-type]
+        self.arrow.append(_inflating(5 << 28))
         packed = [*(Packed(9, data) for data in self.rows), Packed(9, self.arrow[0], ARROW)]
         segments = [[0, 1, 2, 3, p.rows, p.data, p.kind] for p in packed]
         closing = [[[0, 1, 2, 3, 9 * len(packed)]], [1]]
-        self.blocks = [blocks.encode(1, ORIGIN, (0, 1), segments, end) for end in (None, closing)]
-        self.values = [[blocks.VERSION, 2, 7, 0, 1, segments, end] for end in (None, closing)]
+        self.blocks = [blocks.encode(1, ORIGIN, (0, 1, b"one"), segments, end) for end in (None, closing)]
+        self.values = [[blocks.VERSION, 2, 7, 0, 1, b"one", segments, end] for end in (None, closing)]
 
     def as_bytes(self, rng: Random) -> None:
         self._read(mutated(rng, rng.choice(self.blocks), self.blocks))
@@ -189,6 +191,18 @@ class Blocks:
 
     def as_arrow(self, rng: Random) -> None:
         _use(Packed(9, mutated(rng, rng.choice(self.arrow), self.arrow), ARROW))
+
+
+def _inflating(size: int) -> bytes:
+    """Return an Arrow stream of some kilobytes that says it is `size` bytes, compressed: more than may be used."""
+    zeros = pa.py_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    width = 1 << 20
+    batch = pa.record_batch({"n": pa.Array.from_buffers(pa.binary(width), size // width, [None, zeros])})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def _use(packed: Packed) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import mmap
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from stormline.runtime.blocks import Origin
 from stormline.runtime.envelope import seal
 from stormline.runtime.errors import StateCorrupt
 from stormline.runtime.holder import Holder
-from stormline.runtime.packed import ARROW, BARE_ROWS_MAX, Packed, pack_batch
+from stormline.runtime.packed import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
 from stormline.runtime.rotating_state import RotatingState
 from stormline.runtime.state_tree import StateTree
 from stormline.runtime.zookeeper_claim import Owner
@@ -58,6 +60,88 @@ def test_text_that_is_none_in_a_record_batch_is_corrupt() -> None:
         Packed(1, packed.replace(b"name", b"n\xff\xffe"), ARROW).unpack(ATTEMPT, PLAIN)
 
 
+WIDTH, WIDE_ROWS = 1 << 16, 1 << 10
+WIDE_BYTES = WIDTH * WIDE_ROWS
+
+
+def zeros(size: int) -> Any:
+    """Return a buffer that takes no memory."""
+    return pa.py_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+
+
+def wide() -> Any:
+    """Return an array of 64 MiB."""
+    return pa.Array.from_buffers(pa.binary(WIDTH), WIDE_ROWS, [None, zeros(WIDE_BYTES)])
+
+
+def stream(array: Any, metadata: dict[str, str] | None = None, **options: Any) -> bytes:
+    batch = pa.record_batch({"wide": array}, metadata={"a": "b"})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_batch(batch, custom_metadata=metadata)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def compressed_as_in_arrow_0_17() -> bytes:
+    data = struct.pack("<q", WIDE_BYTES) + pa.Codec("zstd").compress(zeros(WIDE_BYTES), asbytes=True)
+    array = pa.array(data, pa.uint8())
+    return stream(array, {"ARROW:experimental_compression": "zstd"}, metadata_version=pa.ipc.MetadataVersion.V4)
+
+
+def in_the_other_byte_order() -> bytes:
+    packed = bytearray(pack_batch(pa.record_batch({"n": pa.array(range(1 << 18))})))
+    message = _inner(packed, 8)
+    schema = _inner(packed, _field(packed, message, 2))
+    offsets = schema - struct.unpack_from("<i", packed, schema)[0]
+    packed[offsets + 4 : offsets + 6] = packed[offsets + 6 : offsets + 8]  # any number but 0, which is little-endian
+    return bytes(packed)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: stream(wide(), compression="zstd"),
+        lambda: stream(wide(), compression="lz4"),
+        lambda: stream(pa.DictionaryArray.from_arrays(pa.array([0]), wide()), compression="zstd"),
+        compressed_as_in_arrow_0_17,
+        in_the_other_byte_order,
+    ],
+)
+def test_a_record_batch_that_would_grow_is_refused_and_takes_no_memory(make: Any) -> None:
+    data = make()
+    pool, before = pa.proxy_memory_pool(pa.system_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(CorruptData, match=r"^an Arrow stream that is compressed, or in another machine's byte ord"):
+            Packed(WIDE_ROWS, data, ARROW).unpack(ATTEMPT, PLAIN)
+    finally:
+        pa.set_memory_pool(before)
+    assert pool.max_memory() < 1 << 20
+
+
+@pytest.mark.parametrize("options", [{}, {"metadata_version": pa.ipc.MetadataVersion.V4}, {"use_legacy_format": True}])
+@pytest.mark.parametrize("array", [pa.array([1, 2]), pa.array(["a", "b", "a"]).dictionary_encode(), pa.array([], "i4")])
+def test_a_stream_of_any_version_that_is_not_compressed_can_be_read(array: Any, options: dict[str, Any]) -> None:
+    assert unpack_batch(stream(array, **options)).column(0).equals(array)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0", b"\0" * 4, b"\xff" * 4, b"\xff" * 8, b"\xff" * 4 + b"\0" * 4, b"\1\0\0\0" * 6, b"\1\0\0\0\0\0\0\0"],
+)
+def test_bytes_that_are_no_arrow_stream_are_corrupt(data: bytes) -> None:
+    with pytest.raises(CorruptData, match="bytes that are no Arrow stream: "):
+        unpack_batch(data)
+
+
+def test_a_stream_without_a_record_batch_is_corrupt() -> None:
+    sink = pa.BufferOutputStream()
+    pa.ipc.new_stream(sink, pa.schema([("n", "i4")])).close()
+    with pytest.raises(CorruptData, match=r"^an Arrow stream without its record batch$"):
+        unpack_batch(sink.getvalue().to_pybytes())
+
+
 def test_a_number_of_rows_that_take_no_bytes_is_capped() -> None:
     message = rf"rows without a value, expected a number up to {BARE_ROWS_MAX}$"
     for rows in (BARE_ROWS_MAX + 1, -1, "9", None, 2**63):
@@ -67,6 +151,34 @@ def test_a_number_of_rows_that_take_no_bytes_is_capped() -> None:
     with pytest.raises(CorruptData, match=message):
         Packed(1, nothing, ARROW).unpack(ATTEMPT, PLAIN)
     assert len(Packed(3, PLAIN.pack([3])).unpack(ATTEMPT, PLAIN)) == 3
+
+
+def deep() -> Any:
+    """Return a list that can be read, and not be shown."""
+    value: Any = []
+    for _ in range(1010):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("what", [deep(), 1 << 20_000], ids=["deep", "long"])
+def test_what_cannot_be_shown_is_named_all_the_same(what: Any) -> None:
+    for rows in ([what], [what, [1]]):
+        with pytest.raises(CorruptData, match=r"whose repr raises \w+Error"):
+            Packed(1, PLAIN.pack(rows)).unpack(ATTEMPT, PLAIN)
+    for owner in (what, {"epoch": what, "token": "", "writes": 0}):
+        with pytest.raises(StateCorrupt, match=r"^/t/owner holds whose repr raises \w+Error"):
+            Owner.unseal(seal(owner, PLAIN), "/t/owner")
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_a_block_that_is_nested_deeply_is_corrupt(at: int) -> None:
+    values: list[Any] = [blocks.VERSION, 1, 1, 0, 0, b"one", [], None]
+    values[at] = deep()
+    with pytest.raises(CorruptData):
+        blocks.decode(b"\1" + msgpack.packb(values), ORIGIN)
+    with pytest.raises(CorruptData, match="bytes that are no block: "):
+        blocks.decode(b"\1" + b"\x91" * 1025 + b"\xc0", ORIGIN)
 
 
 @pytest.mark.parametrize("value", [5, None, [], "ab", {}, [1, 2], [1, "a"], [1, None], [2, [1, 2], {}]])

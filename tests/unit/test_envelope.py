@@ -9,6 +9,7 @@ import pytest
 
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import NewerState, StateCorrupt
+from stormline.runtime.state_store import VALUE_BYTES_MAX
 from stormline.topology.serialization import PLAIN
 
 
@@ -35,6 +36,15 @@ def test_every_flipped_bit_and_every_cut_is_noticed() -> None:
             unseal(data[:i], PLAIN, "/t/a")
     with pytest.raises(StateCorrupt, match="/t/a holds 30 bytes with a wrong checksum: changed or cut"):
         unseal(data + b"\0" * (30 - len(data)), PLAIN, "/t/a")
+
+
+def test_what_is_larger_than_what_may_be_stored_is_refused_unread() -> None:
+    largest = "x" * (VALUE_BYTES_MAX - len(seal("x" * 100_000, PLAIN)) + 100_000)
+    data = seal(largest, PLAIN)
+    assert len(data) == VALUE_BYTES_MAX
+    assert unseal(data, PLAIN, "/t/a") == largest
+    with pytest.raises(StateCorrupt, match=r"^/t/a holds 1,000,001 bytes, more than the 1,000,000 that Stormline writ"):
+        unseal(seal(largest + "x", PLAIN), PLAIN, "/t/a")
 
 
 def test_foreign_bytes_are_refused_with_path_and_remedy() -> None:

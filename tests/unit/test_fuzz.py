@@ -15,6 +15,7 @@ from tests.fuzz.mutations import PICKLES, PickleExecuted, mutated, restructured
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = int(os.environ.get("STORMLINE_FUZZ_INPUTS", "100000"))
+INPUTS_MIN_IN_CI = 100_000
 
 
 def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
@@ -24,6 +25,8 @@ def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_bad_inputs_give_typed_errors_and_nothing_else() -> None:
+    if os.environ.get("CI"):
+        assert INPUTS >= INPUTS_MIN_IN_CI, "unset STORMLINE_FUZZ_INPUTS"
     done = fuzz("--inputs", str(INPUTS), "--seed", "1")
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -267,6 +267,22 @@ def test_what_can_be_written_can_be_read_up_to_the_depth_allowed() -> None:
     for _ in range(1000):
         (copied,) = copied
     assert copied == 1
+    deepest = nested(DEPTH_MAX, lambda inner: (inner,) if type(inner) is tuple else ([inner],))
+    assert round_trip(deepest) == deepest
+
+
+def test_a_bytearray_can_be_read_at_the_last_level() -> None:
+    deepest = nested(DEPTH_MAX - 1, lambda inner: (inner if type(inner) is tuple else (bytearray(b"a"),),))
+    assert round_trip(deepest) == deepest
+
+
+def test_as_many_lists_in_an_extension_can_be_read_as_can_be_written() -> None:
+    lists = nested(DEPTH_MAX, lambda inner: [inner])
+    assert round_trip((lists,)) == (lists,)
+    dicts = nested(DEPTH_MAX, lambda inner: {"a": inner})
+    assert round_trip(([(dicts,)],)) == ([(dicts,)],)
+    with pytest.raises(SerializationError, match="nested deeper than 64 levels"):
+        REGISTRY.pack(([lists],))
 
 
 def holding_itself() -> Any:

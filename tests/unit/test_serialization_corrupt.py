@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stormline.topology.errors import CorruptData
+from stormline.topology.errors import CorruptData, SerializationError
 from stormline.topology.serialization import PLAIN
 from tests.unit.serialized_kit import EXAMPLES, REGISTRY, VALUES, identity
 
@@ -143,6 +143,24 @@ def test_extensions_nested_too_deeply_are_corrupt() -> None:
         PLAIN.unpack(data)
 
 
+@pytest.mark.parametrize("level", [b"\x91", b"\x81\xc0", b"\xdc\0\1", b"\xdd\0\0\0\1", b"\x92\xc0"])
+def test_lists_and_dicts_nested_too_deeply_are_corrupt(level: bytes) -> None:
+    with pytest.raises(CorruptData, match="bytes that Stormline did not write"):
+        PLAIN.unpack(level * 1025 + b"\xc0")
+    PLAIN.pack(PLAIN.unpack(level * 1000 + b"\xc0"))
+    for code in {*CODES, 0, 99} - {4}:  # 4 takes any bytes: a whole number
+        tall = ext(code, level * 1025 + b"\xc0")
+        for data in (tall, ext(1, b"\x91" + tall), ext(64, b"\x92\xa1x" + tall)):
+            with pytest.raises(CorruptData):
+                REGISTRY.unpack(data)
+
+
+def test_what_is_read_deeper_than_it_can_be_written_is_an_error_when_it_is_written() -> None:
+    value = PLAIN.unpack(ext(1, b"\x91" * 1000 + b"\xc0"))
+    with pytest.raises(SerializationError, match="nested deeper than 64 levels"):
+        PLAIN.pack(value)
+
+
 class Evil:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -191,7 +209,7 @@ def test_no_bytes_fill_the_memory() -> None:
     code = f"""
 import resource, msgpack
 from stormline.topology.serialization import PLAIN
-from stormline.topology.errors import CorruptData
+from stormline.topology.errors import CorruptData, SerializationError
 {BOMBS}
 nested = msgpack.packb([1])
 for _ in range(60):
