@@ -117,7 +117,8 @@ class LocalCluster:
             DeclarationError: the topology or its configuration is wrong.
             AlreadyRunning: a driver with this topology id lives.
             NoZooKeeper: Spark runs on a cluster, and there are neither ZooKeeper servers nor a `state_dir`.
-            TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`.
+            TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`; or to
+                another kind of spout that has begun batches, or whose place the new one cannot find.
             StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
         """
         plan = compile_topology(topology, config)

@@ -11,6 +11,7 @@ from stormline.runtime.description import check_description
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import Fenced, SessionLost
 from stormline.runtime.holder import Holder
+from stormline.runtime.spout_kind import check_spout_kind
 from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import StateTree
 from stormline.topology.errors import StormlineError
@@ -80,7 +81,7 @@ class MemoryStateStore:
 
         Raises:
             AlreadyRunning: another store owns it.
-            TopologyChanged: the state belongs to a topology described otherwise.
+            TopologyChanged: the state belongs to a topology described otherwise, or its spout cannot go on with it.
             StateCorrupt: the state cannot be read.
         """
         check_part(topology_id, "topology id")
@@ -93,9 +94,11 @@ class MemoryStateStore:
                 tree.load(path, topology.nodes[path], 0)
             if description is not None:
                 sealed = seal(description, PLAIN)
-                if topology.description is not None and not allow_changed:
-                    stored = unseal(topology.description, PLAIN, topology_id)
-                    check_description(stored, unseal(sealed, PLAIN, topology_id), topology_id, "in memory")
+                if topology.description is not None:
+                    stored, now = (unseal(data, PLAIN, topology_id) for data in (topology.description, sealed))
+                    if not allow_changed:
+                        check_description(stored, now, topology_id, "in memory")
+                    check_spout_kind(stored, now, tree, topology_id, "in memory")
                 topology.description = sealed
             topology.epoch += 1
             topology.live = cls(server, topology_id, tree, topology.epoch, on_lost)

@@ -13,7 +13,7 @@ from stormline.topology.identifiers import is_part
 
 VALUE_BYTES_MAX = 1_000_000
 WRITE_BYTES_MAX = 1_000_000
-OP_BYTES = 64  # what an op costs on the wire beside its path and value, rounded up
+OP_BYTES = 64  # what an op costs on the wire beside its path and value, rounded up; access is open to all
 
 OnLost = Callable[[StormlineError], None]
 
@@ -111,8 +111,8 @@ def parents(path: str) -> list[str]:
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-def check_sizes(sizes: Sequence[tuple[str, int]]) -> None:
-    """Check one write, given each znode path with the bytes of its value.
+def check_sizes(sizes: Sequence[tuple[str, int]], beside_bytes: int = 0) -> None:
+    """Check one write, given each znode path with the bytes of its value, and what else is sent with all of them.
 
     ZooKeeper answers a request that is too large by closing the connection, which cannot be told from a
     network fault and would be repeated for ever.
@@ -126,7 +126,7 @@ def check_sizes(sizes: Sequence[tuple[str, int]]) -> None:
                 f"the value for {path} has {size:,} bytes, at most {VALUE_BYTES_MAX:,} fit in a znode; "
                 "keep less in the metadata, for instance a position instead of the data itself"
             )
-    total = sum(size + len(path) + OP_BYTES for path, size in sizes)
+    total = sum(size + len(path) + OP_BYTES for path, size in sizes) + beside_bytes
     if total > WRITE_BYTES_MAX:
         path, size = max(sizes, key=lambda item: item[1])
         raise StateTooLarge(

@@ -9,6 +9,7 @@ from typing import Any
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import InvalidPath, StateCorrupt
 from stormline.runtime.state_store import Delete, Op, Put, check_path, check_sizes, parents
+from stormline.runtime.znode_version import next_version, used_up
 from stormline.topology.identifiers import is_part
 from stormline.topology.serialization import Registry
 
@@ -18,7 +19,7 @@ FOLDER = b"STLN/"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One node to create (no `version`), to replace or (no `data`) to delete."""
+    """One node to create (no `version`), to replace or (no `data`) to delete; one that is used up takes two changes."""
 
     path: str
     data: bytes | None
@@ -26,11 +27,17 @@ class Change:
 
 
 class StateTree:
-    """Values and folders with their versions; `node` is the full path of the root, for messages."""
+    """Values and folders with their versions.
 
-    def __init__(self, registry: Registry, node: str) -> None:
+    Args:
+        node: the full path of the root, for messages.
+        acl_bytes: what is sent with each node that is created, of an access control list.
+    """
+
+    def __init__(self, registry: Registry, node: str, acl_bytes: int = 0) -> None:
         self._registry = registry
         self._node = node
+        self._acl_bytes = acl_bytes
         self._values: dict[str, tuple[bytes, int]] = {}
         self._folders: set[str] = set()
         self._names: dict[str, set[str]] = {}
@@ -91,9 +98,15 @@ class StateTree:
                 if above not in self._folders and above not in folders:
                     folders.add(above)
                     changes.append(Change(above, FOLDER, None))
-            changes.append(Change(path, seal(op.value, self._registry), stored[1] if stored else None))
+            version = stored[1] if stored else None
+            if version is not None and used_up(version):
+                changes.append(Change(path, None, version))
+                version = None
+            changes.append(Change(path, seal(op.value, self._registry), version))
         self._check_kinds({op.path for op in ops if isinstance(op, Put)}, folders)
-        check_sizes([(f"{self._node}/{change.path}", len(change.data or b"")) for change in changes])
+        created = sum(change.version is None for change in changes)
+        sizes = [(f"{self._node}/{change.path}", len(change.data or b"")) for change in changes]
+        check_sizes(sizes, created * self._acl_bytes)
         return changes
 
     def apply(self, changes: Iterable[Change]) -> None:
@@ -104,7 +117,7 @@ class StateTree:
             elif change.data == FOLDER:
                 self._folders.add(change.path)
             else:
-                self._add(change.path, change.data, 0 if change.version is None else change.version + 1)
+                self._add(change.path, change.data, 0 if change.version is None else next_version(change.version))
 
     def _check_kinds(self, puts: set[str], folders: set[str]) -> None:
         both = (puts & (self._folders | folders)) | (folders & self._values.keys())

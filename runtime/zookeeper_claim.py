@@ -22,10 +22,13 @@ from stormline.runtime.description import check_description
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import StateCorrupt
 from stormline.runtime.holder import Holder
+from stormline.runtime.spout_kind import check_spout_kind
 from stormline.runtime.state_store import check_sizes
 from stormline.runtime.state_tree import FOLDER, StateTree
+from stormline.runtime.znode_version import used_up
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.config import ZOOKEEPER_ROOT
+from stormline.topology.errors import shown
 from stormline.topology.serialization import PLAIN, Registry
 
 VANISH_MARGIN_MS = 4000
@@ -33,6 +36,8 @@ VANISH_MARGIN_MS = 4000
 POLL_SECS = 0.1
 CHANGED_MEANWHILE = (BadVersionError, NoNodeError, NodeExistsError, NotEmptyError)
 """What an op of a transaction is refused with where somebody else has changed its znode."""
+CREATED_MAX = 4
+"""Znodes that a claim creates: owner, state, live and topology."""
 EPOCH_MAX = (1 << 31) - 1
 """Attempt ids begin anew a billion further with each epoch, and are 64 bits wide in many a database."""
 
@@ -55,11 +60,11 @@ class Owner:
         value = unseal(data, PLAIN, path)
         kinds = {"epoch": int, "token": str, "writes": int}
         if not isinstance(value, dict) or {key: type(value[key]) for key in value} != kinds:
-            raise StateCorrupt(f"{path} holds {value!r:.100}, which is no owner; nothing was changed")
+            raise StateCorrupt(f"{path} holds {shown(value, 100)}, which is no owner; nothing was changed")
         if not (0 < value["epoch"] <= EPOCH_MAX and 0 <= value["writes"] < 1 << 63):
             raise StateCorrupt(
-                f"{path} holds {value!r:.100}; epochs go from 1 to {EPOCH_MAX}, and writes are counted from 0; nothing "
-                "was changed"
+                f"{path} holds {shown(value, 100)}; epochs go from 1 to {EPOCH_MAX}, and writes are counted from 0; "
+                "nothing was changed"
             )
         return cls(**value)
 
@@ -107,7 +112,7 @@ def claim(
     me = Holder.this_process(session_timeout_ms, token)
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
-        check_sizes([(f"{node}/topology", len(sealed))])
+        check_sizes([(f"{node}/topology", len(sealed))], CREATED_MAX * session.acl_bytes)
     wait_until: float | None = None
     # Each further turn means that something has changed meanwhile: our claim, or another driver's, or its end.
     while True:
@@ -127,11 +132,14 @@ def claim(
                         raise stored.live.refuse(topology_id, node, f"; its session did not end in {wait_ms} ms")
                     time.sleep(POLL_SECS)
                     continue
-            if sealed is not None and stored.description is not None and not allow_changed:
+            before = now = None
+            if sealed is not None and stored.description is not None:
                 before, now = (unseal(data, PLAIN, f"{node}/topology") for data in (stored.description, sealed))
-                check_description(before, now, topology_id, node)
+                if not allow_changed:
+                    check_description(before, now, topology_id, node)
             if stored.owner is not None:
-                _read_tree(session, node, registry)  # what cannot be read is not claimed
+                tree = _read_tree(session, node, registry)  # what cannot be read is not claimed
+                check_spout_kind(before, now, tree, topology_id, node)
         except NoNodeError:  # it was removed in this moment
             time.sleep(POLL_SECS)
             continue
@@ -157,6 +165,12 @@ def _read(session: ZooKeeperSession, node: str) -> _Stored:
     found = dict(zip(names, session.get_all([f"{node}/{name}" for name in names]), strict=True))
     data, stat = found["owner"]
     owner, owner_version = Owner.unseal(data, f"{node}/owner"), stat.version
+    if owner_version == -1:
+        raise StateCorrupt(
+            f"{node}/owner has version -1, which Stormline never leaves it at, and with which ZooKeeper compares "
+            "nothing: two drivers could own the topology. Nothing was changed; write its bytes to it once more, as "
+            "they are"
+        )
     live, live_version = None, -1
     if "live" in found:
         data, stat = found["live"]
@@ -171,7 +185,7 @@ def _read(session: ZooKeeperSession, node: str) -> _Stored:
 
 def _read_tree(session: ZooKeeperSession, node: str, registry: Registry) -> StateTree:
     root = f"{node}/state"
-    tree = StateTree(registry, root)
+    tree = StateTree(registry, root, session.acl_bytes)
     ((data, _),) = session.get_all([root])
     session.check_acls([root])
     if data != FOLDER:
@@ -211,6 +225,9 @@ def _send(
         if stored.owner is None:
             transaction.create(f"{node}/owner", owner)
             transaction.create(f"{node}/state", FOLDER)
+        elif used_up(stored.owner_version):
+            transaction.delete(f"{node}/owner", version=stored.owner_version)
+            transaction.create(f"{node}/owner", owner)
         else:
             transaction.set_data(f"{node}/owner", owner, version=stored.owner_version)
         if stored.live is not None:

@@ -33,6 +33,8 @@ _RIGHTS = {
     Permissions.ADMIN: "a",
 }
 
+_ENTRY_BYTES = 12  # of an access control list: its rights, and the lengths of two texts
+
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperSecurity:
@@ -170,6 +172,14 @@ class Credentials:
     def protects(self) -> bool:
         """Tell whether znodes are to be their creator's alone."""
         return self._owner is not None
+
+    @property
+    def acl_bytes(self) -> int:
+        """What the access control list takes, at most, in a request that creates a znode."""
+        if self._owner is None:
+            return 0
+        scheme, name = self._owner
+        return _ENTRY_BYTES + len(scheme.encode()) + len(name.encode())
 
     def check(self, path: str, acl: Sequence[Any]) -> None:
         """Check that nobody else can change a znode; others may read it, if an operator has let them.

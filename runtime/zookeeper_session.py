@@ -102,6 +102,11 @@ class ZooKeeperSession:
             raise session._unreachable("does not answer")
         return session
 
+    @property
+    def acl_bytes(self) -> int:
+        """What each znode that is created adds to a request, beside its path and data, for whose it is."""
+        return self._credentials.acl_bytes
+
     def listen(self, listener: Listener) -> None:
         """Call `listener`, which must not wait, with each `KazooState` that the connection gets into."""
         self._listeners.append(listener)

@@ -19,6 +19,7 @@ from kazoo.exceptions import NoAuthError, NoNodeError
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
 from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import Change
+from stormline.runtime.znode_version import next_version, used_up
 from stormline.runtime.zookeeper_claim import CHANGED_MEANWHILE, Claim, Owner, claim, refusal
 from stormline.runtime.zookeeper_ownership import RETRY_SECS, Ownership
 from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
@@ -69,7 +70,7 @@ class ZooKeeperStateStore:
             root: znode below which the topology has its own, such as "/transactional".
             registry: the classes that values may hold.
             description: what the state belongs to, in dicts, lists and plain values; None: not checked.
-            allow_changed: replace a stored description that is another one.
+            allow_changed: replace a stored description that is another one, where its spout can go on with the state.
             on_lost: told once, as soon as the ownership ends without `close`; it must not wait, and runs in any
                 thread.
             debug: let kazoo log.
@@ -83,7 +84,7 @@ class ZooKeeperStateStore:
             SecretMissing, InvalidConfig: what `security` refers to cannot be used.
             AlreadyRunning: another driver owns the topology. Raised at once if that can be known to live; dead
                 ones on the same host are replaced at once; otherwise its session is given time to end.
-            TopologyChanged: the state belongs to a topology described otherwise.
+            TopologyChanged: the state belongs to a topology described otherwise, or its spout cannot go on with it.
             StateCorrupt: something there was not written by Stormline, or not like this.
             NewerState: it was written by a newer Stormline.
             InvalidPath: `root` or `topology_id` cannot be used.
@@ -134,7 +135,7 @@ class ZooKeeperStateStore:
                 time.sleep(RETRY_SECS)
                 self._ownership.raise_if_lost()
             self._owner = owner
-            self._owner_version += 1
+            self._owner_version = next_version(self._owner_version)
             self._tree.apply(changes)
 
     def connected(self) -> bool:
@@ -148,8 +149,15 @@ class ZooKeeperStateStore:
     def _applied(self, owner: Owner, changes: Sequence[Change], deadline: float) -> bool:
         """Send a write; True: it is durable. False: it was not applied, and may be sent again."""
 
+        make_anew = used_up(self._owner_version)
+        position_live = 2 if make_anew else 1
+
         def fill(transaction: Any) -> None:
-            transaction.set_data(f"{self._node}/owner", owner.seal(), version=self._owner_version)
+            if make_anew:
+                transaction.delete(f"{self._node}/owner", version=self._owner_version)
+                transaction.create(f"{self._node}/owner", owner.seal())
+            else:
+                transaction.set_data(f"{self._node}/owner", owner.seal(), version=self._owner_version)
             transaction.check(f"{self._node}/live", 0)
             for change in changes:
                 path = f"{self._node}/state/{change.path}"
@@ -173,13 +181,13 @@ class ZooKeeperStateStore:
             raise self._session.denied(self._node)
         if not isinstance(error, CHANGED_MEANWHILE):
             raise self._session.refused(self._node, error)
-        if position == 0:
+        if position < position_live:
             return self._applied_unanswered(owner, deadline)
-        if position == 1:
+        if position == position_live:
             raise self._ownership.lose(self._ownership.fenced("its node 'live' has vanished"))
         raise StateCorrupt(
-            f"{self._node}/state/{changes[position - 2].path} was changed by somebody else since this driver read "
-            f"or wrote it ({type(error).__name__}); nothing was written"
+            f"{self._node}/state/{changes[position - position_live - 1].path} was changed by somebody else since this "
+            f"driver read or wrote it ({type(error).__name__}); nothing was written"
         )
 
     def _applied_unanswered(self, owner: Owner, deadline: float) -> bool:
@@ -203,7 +211,7 @@ class ZooKeeperStateStore:
                 time.sleep(RETRY_SECS)
                 continue
             stored = Owner.unseal(data, f"{self._node}/owner")
-            if (stored, stat.version) == (owner, self._owner_version + 1):
+            if (stored, stat.version) == (owner, next_version(self._owner_version)):
                 return True
             if (stored, stat.version) == (self._owner, self._owner_version):
                 return False

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import pytest
 
+from stormline.runtime import znode_version
+from stormline.runtime.batches import Batches, record_of
 from stormline.runtime.errors import (
     AlreadyRunning,
     Fenced,
@@ -20,11 +23,16 @@ from stormline.runtime.errors import (
 )
 from stormline.runtime.rotating_state import RotatingState
 from stormline.runtime.state_store import Delete, Put, StateStore
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import StormlineError, UnregisteredClass
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
 from tests.kit import eventually
 
+TRANSACTIONAL = "transactional spout"
+PARTITIONED = "partitioned transactional spout"
+OPAQUE = "opaque partitioned transactional spout"
+OTHER_KINDS = list(itertools.permutations([TRANSACTIONAL, PARTITIONED, OPAQUE], 2))
 DESCRIPTION = {"bolts": {"count": {"parallelism": 2}}}
 
 
@@ -162,6 +170,25 @@ class StateStoreContract:
         store.write([Delete(f"n/{n:03}") for n in range(499)])
         assert store.children("n") == ["499"]
 
+    def test_after_the_last_version_that_can_be_counted_all_goes_on(
+        self, backend: Backend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(znode_version, "VERSION_MAX", 3)
+        for epoch in range(1, 4):
+            store = backend.open()
+            for n in range(11):
+                store.write([Put("n/a", n), Put("b", -n)])
+                store.write([Put("n/a", n + 1), Put(f"n/{epoch}", n)])
+            assert store.children("n") == [*map(str, range(1, epoch + 1)), "a"]
+            store.write([Delete("b")])
+            backend.make_zombie("topo")
+            owner = backend.open()
+            assert (owner.get("n/a"), owner.get(f"n/{epoch}"), owner.children("")) == (11, 10, ["n"])
+            with pytest.raises(Fenced):
+                store.write([Put("n/a", 0)])
+            owner.close()
+            monkeypatch.setattr(znode_version, "VERSION_MAX", 3 + epoch)
+
     def test_a_second_live_owner_is_refused(self, backend: Backend) -> None:
         store = backend.open()
         with pytest.raises(AlreadyRunning, match=r"topology 'topo' is run already by process \d+ on .*, since 20"):
@@ -234,6 +261,46 @@ class StateStoreContract:
         with pytest.raises(TopologyChanged, match=r"bolt 'count' added"):
             backend.open(description=DESCRIPTION)
         assert backend.open(description=None).epoch == 4
+
+    @pytest.mark.parametrize(("before", "now"), OTHER_KINDS)
+    @pytest.mark.parametrize("committed", [0, 1, 2])
+    def test_another_kind_of_spout_goes_on_only_from_committed_batches_and_where_both_have_partitions(
+        self, backend: Backend, before: str, now: str, committed: int
+    ) -> None:
+        store = backend.open(description=spout(before))
+        Batches(store).begin({1: 4, 2: 4})
+        for txid in range(1, committed + 1):
+            store.write([record_of(TransactionAttempt(txid, 1))])
+        store.close()
+        if TRANSACTIONAL in (before, now):
+            why = r"which finds no place to go on from after transaction 2 and would begin its source anew\."
+        elif committed < 2:
+            why = rf"which cannot give the .* not committed \({committed + 1} to 2\)\..* let it commit all"
+        else:
+            assert backend.open(description=spout(now), allow_changed=True).epoch == 2
+            return
+        message = rf"^the spout of topology 'topo' .* was a {before} and is now a {now}, {why}.* another topology id"
+        with pytest.raises(TopologyChanged, match=message):
+            backend.open(description=spout(now), allow_changed=True)
+        assert backend.open(description=spout(before)).epoch == 2
+
+    def test_another_kind_of_spout_may_be_allowed_where_nothing_has_begun(self, backend: Backend) -> None:
+        backend.open(description=spout(TRANSACTIONAL)).close()
+        with pytest.raises(TopologyChanged, match=rf"'kind' '{TRANSACTIONAL}' → '{OPAQUE}'"):
+            backend.open(description=spout(OPAQUE))
+        backend.open(description=spout(OPAQUE), allow_changed=True).close()
+
+    def test_what_cannot_be_read_is_no_state_for_another_kind_of_spout(self, backend: Backend) -> None:
+        store = backend.open(description=spout(PARTITIONED))
+        store.write([Put("committed", "yes")])
+        store.close()
+        with pytest.raises(StateCorrupt, match=r"committed transaction is stored as 'yes'"):
+            backend.open(description=spout(OPAQUE), allow_changed=True)
+        assert backend.open(description=spout(PARTITIONED)).epoch == 2
+
+
+def spout(kind: str) -> Any:
+    return {"spout 's'": {"kind": kind}, "bolt 'b'": {"kind": "basic bolt"}}
 
 
 def gives(value: Any) -> Callable[[int, Any], Any]:

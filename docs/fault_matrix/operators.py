@@ -44,6 +44,19 @@ ROWS = (
         real=Open("the runner is the same; no real process is killed for it"),
     ),
     Row(
+        key="operator-spout-kind",
+        fault="submits a spout of another kind under the same id, with permission",
+        must="goes on where both keep a position of each partition and all that began is committed; else it is refused",
+        simulated=(
+            f"{OF_OPERATORS}test_a_spout_of_another_kind_goes_on_where_the_old_one_has_committed_all_and_not_before",
+            f"{STORE}test_another_kind_of_spout_goes_on_only_from_committed_batches_and_where_both_have_partitions",
+        ),
+        real=(
+            f"{ZK_CONTRACT}"
+            "test_another_kind_of_spout_goes_on_only_from_committed_batches_and_where_both_have_partitions",
+        ),
+    ),
+    Row(
         key="operator-code",
         fault="submits the same graph with other code, while a commit is half done",
         must="the same batch is committed, the rest of it by the new code",

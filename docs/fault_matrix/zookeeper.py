@@ -9,6 +9,7 @@ from docs.fault_matrix.tests import (
     EMBEDDED,
     ENSEMBLE,
     RUNNER,
+    SIMULATED,
     STORE,
     UNIT,
     ZK_CONTRACT,
@@ -177,12 +178,27 @@ ROWS = (
             f"{STORE}test_a_value_that_is_too_large_is_not_sent",
             f"{STORE}test_a_write_that_is_too_large_is_not_sent",
             f"{UNIT}test_metadata.py::test_metadata_that_cannot_be_stored_stops_with_the_spouts_name",
+            f"{UNIT}test_zookeeper_security.py::test_whose_the_znodes_are_counts_in_what_fits_one_request",
         ),
         real=(
+            f"{ZK_SECURITY}TestDigest::"
+            "test_thousands_of_small_values_whose_owner_is_named_with_each_fit_one_request_or_are_split",
             f"{ZK_CONTRACT}test_a_value_that_is_too_large_is_not_sent",
             f"{ZK_CONTRACT}test_a_write_that_is_too_large_is_not_sent",
             f"{ZK_FOREIGN}TestForeignData::test_a_large_description_is_not_sent",
         ),
+    ),
+    Row(
+        key="zookeeper-version",
+        fault="has counted 2^31 writes of a znode: its versions turn negative, and at -1 are compared with nothing",
+        must="the znode is made anew in time, by the transaction that would write it; a zombie stays fenced",
+        simulated=(
+            f"{SIMULATED}test_a_driver_and_the_next_one_go_on_past_the_last_version",
+            f"{SIMULATED}test_a_driver_that_was_taken_over_past_the_last_version_is_fenced",
+            f"{SIMULATED}test_past_the_last_version_a_write_without_an_answer_is_done_once",
+            f"{SIMULATED}test_an_owner_at_the_version_that_is_compared_with_nothing_is_refused",
+        ),
+        real=(f"{ZK_CONTRACT}test_after_the_last_version_that_can_be_counted_all_goes_on",),
     ),
     Row(
         key="zookeeper-bits",

@@ -40,6 +40,7 @@ class FileCoordinator(ITransactionalCoordinator):
         self._layout = layout
         self._rows_per_piece = -(-settings.rows_per_batch // tasks)
         self._queue: deque[str] = deque()
+        self._led_to: dict[str, str] = {}
         self._look_not_before = 0.0
         self._warned = False
         self._progress = Progress(settings.format)
@@ -148,11 +149,13 @@ class FileCoordinator(ITransactionalCoordinator):
         progress = self._progress
         listing = list_files(self._settings.paths)
         current = None if progress.at is None else progress.at.path
-        for path in listing.missing:
+        for name, path in listing.missing.items():
             if path == current and progress.at is not None:
                 raise FileVanished.at(path, progress.at.size)
-            if path not in progress.read:
+            # A link may go as what it led to: its own path is none that a file was read by.
+            if path not in progress.read and self._led_to.get(name, path) not in progress.read:
                 raise FileMissing.at(path)
+        self._led_to.update(listing.led_to)
         self._queue = deque(
             path
             for path, size in sorted(listing.sizes.items())

@@ -13,13 +13,15 @@ from stormline.spouts.file.errors import UnusableFile
 
 
 class Listing(NamedTuple):
-    """The files of one look: their sizes by real path, and the paths without wildcards that lead nowhere.
+    """The files of one look: their sizes by real path, and where the paths without wildcards lead, and do not.
 
-    Those are real paths too: where they lead through symbolic links, they are what a file that was read is known by.
+    `led_to` and `missing` are real paths by the path that was given. A missing one, too, is resolved as far as it
+    goes: what a file that was read is known by, unless it was the last link that went.
     """
 
     sizes: dict[str, int]
-    missing: list[str]
+    led_to: dict[str, str]
+    missing: dict[str, str]
 
 
 def list_files(patterns: Sequence[str]) -> Listing:
@@ -32,7 +34,8 @@ def list_files(patterns: Sequence[str]) -> Listing:
         UnusableFile: a path without wildcards is no regular file, or a name is no UTF-8.
     """
     sizes: dict[str, int] = {}
-    missing: list[str] = []
+    led_to: dict[str, str] = {}
+    missing: dict[str, str] = {}
     real_path = cache(os.path.realpath)
     for pattern in patterns:
         is_glob = glob.has_magic(pattern)
@@ -48,7 +51,7 @@ def list_files(patterns: Sequence[str]) -> Listing:
                     found = os.stat(path)
             except FileNotFoundError:
                 if not is_glob:
-                    missing.append(path)
+                    missing[name] = path
                 continue
             if not stat.S_ISREG(found.st_mode):
                 if not is_glob:
@@ -59,7 +62,9 @@ def list_files(patterns: Sequence[str]) -> Listing:
             except UnicodeEncodeError:
                 raise UnusableFile(f"the name of file {path!r} is not valid UTF-8; rename it") from None
             sizes[path] = found.st_size
-    return Listing(sizes, missing)
+            if not is_glob:
+                led_to[name] = path
+    return Listing(sizes, led_to, missing)
 
 
 def _no_file(path: str, mode: int) -> str:

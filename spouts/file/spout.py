@@ -29,7 +29,8 @@ class FileTransactionalSpout(ITransactionalSpout):
     begins with a dot) and rename them when complete. A file that has been read to its end may go, unless its last
     batch is not committed yet, but none of the same name may come in its place: one of another size is refused, one of
     the same size is taken for the old. Symbolic links are followed: a file is known by its real path, and read once
-    whatever leads to it. The driver and every executor must see the files under the same real paths.
+    whatever leads to it. A link may go when its file was read, but one that is given as a path must be there at every
+    start. The driver and every executor must see the files under the same real paths.
 
     Args:
         paths: One path or several, relative to the current directory of the driver; globs, with `**` too, may match

@@ -16,6 +16,7 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, Permissions, make_acl, make_digest_acl
 
 from stormline import resolve_secret
+from stormline.runtime.batches import Batches
 from stormline.runtime.envelope import seal
 from stormline.runtime.errors import InsecureState, StateCorrupt, ZooKeeperDenied, ZooKeeperUnreachable
 from stormline.runtime.state_store import Put
@@ -112,6 +113,13 @@ class TestDigest:
             for call in (anybody.get, anybody.get_children, anybody.delete):
                 with pytest.raises(NoAuthError):
                     call(f"{opening.node}/state/a")
+
+    def test_thousands_of_small_values_whose_owner_is_named_with_each_fit_one_request_or_are_split(
+        self, zookeeper: ZooKeeperServer, opening: Opener, tmp_path: Path
+    ) -> None:
+        store = opening(zookeeper.hosts, authenticated(tmp_path, payload=f"{'s' * 60}:{CANARY}"))
+        Batches(store).begin(dict.fromkeys(range(1, 6001)))
+        assert len(store.children("batches")) == 6000
 
     def test_the_same_identity_goes_on_and_another_cannot(
         self, zookeeper: ZooKeeperServer, opening: Opener, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -86,6 +87,12 @@ class Wire:
             self.client.call_back(watch, event)
 
 
+def _sent(version: int) -> int:
+    """Return a version as it goes over the wire; struct.error: it does not, and ends kazoo's thread."""
+    (sent,) = struct.unpack(">i", struct.pack(">i", version))
+    return int(sent)
+
+
 class _Transaction:
     """As kazoo's TransactionRequest."""
 
@@ -97,13 +104,13 @@ class _Transaction:
         self.ops.append(Op("create", path, value, -1, ephemeral))
 
     def delete(self, path: str, version: int = -1) -> None:
-        self.ops.append(Op("delete", path, b"", version))
+        self.ops.append(Op("delete", path, b"", _sent(version)))
 
     def set_data(self, path: str, value: bytes, version: int = -1) -> None:
-        self.ops.append(Op("set", path, value, version))
+        self.ops.append(Op("set", path, value, _sent(version)))
 
     def check(self, path: str, version: int) -> None:
-        self.ops.append(Op("check", path, b"", version))
+        self.ops.append(Op("check", path, b"", _sent(version)))
 
     def commit_async(self) -> SimAsyncResult:
         ops = tuple(self.ops)

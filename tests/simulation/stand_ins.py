@@ -22,6 +22,7 @@ TIMED = (
     "closing",
     "definitions",
     "side_by_side",
+    "shared_emitter",
     "zookeeper_session",
     "zookeeper_ownership",
     "zookeeper_claim",
@@ -69,7 +70,7 @@ class SimThread:
         return self._task is not None and not self._task.ended.is_set()
 
 
-def _check_small(sizes: Sequence[tuple[str, int]]) -> None:
+def _check_small(sizes: Sequence[tuple[str, int]], beside_bytes: int = 0) -> None:
     """As check_sizes, where a write takes little."""
     if len(sizes) > 1 and sum(size for _, size in sizes) > WRITE_BYTES_MAX:
         raise StateTooLarge("it does not fit in one write")

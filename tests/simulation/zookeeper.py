@@ -222,7 +222,7 @@ class ZooKeeper:
             return True
         changes.append(Change(path, node.data, op.data))
         node.data = op.data
-        node.version += 1
+        node.version = (node.version + 1 + (1 << 31)) % (1 << 32) - (1 << 31)  # 32 bits, as a 3.9 server's
         return node.stat()
 
     def _restore(self, path: str, node: Node | None) -> None:

@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from examples import flight_delays
-from stormline import BaseTransactionalBolt, FailedException, ICommitter, TransactionAttempt, Tuple
+from stormline import (
+    BaseTransactionalBolt,
+    FailedException,
+    Fields,
+    ICommitter,
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedTransactionalSpout,
+    TransactionalTopologyBuilder,
+    TransactionAttempt,
+    Tuple,
+)
 from stormline.runtime.errors import TooManyAttempts, TopologyChanged, TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer
@@ -159,6 +169,76 @@ def test_a_graph_redeployed_while_a_commit_was_half_done_needs_permission_and_th
         handle = cluster.submit_topology("t", config, topology(3, fails=False), allow_changed_topology=True)
         handle.await_drained(20)
     assert sorted(LEDGERS["t"].all()) == list(range(40))
+
+
+class Reader:
+    """A spout of one partition, whose position is the number of rows that it has given. Subclasses say its kind."""
+
+    emits_on_driver = True
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+    def get_coordinator(self, conf: Any, context: Any) -> Any:
+        return self
+
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return self
+
+    def is_ready_after(self, positions: Any, batches_ahead: int) -> bool:
+        return int(positions.get(0) or 0) + batches_ahead < self.rows
+
+    def num_partitions(self) -> int:
+        return 1
+
+    def give(self, attempt: TransactionAttempt, collector: Any, last: int | None) -> int:
+        collector.emit([attempt, last or 0])
+        return (last or 0) + 1
+
+    def close(self) -> None: ...
+
+
+class PartitionedReader(Reader, IPartitionedTransactionalSpout):
+    def emit_partition_batch_new(self, attempt: TransactionAttempt, collector: Any, partition: int, last: Any) -> Any:
+        return self.give(attempt, collector, last)
+
+    def emit_partition_batch(self, attempt: TransactionAttempt, collector: Any, partition: int, metadata: Any) -> None:
+        self.give(attempt, collector, metadata - 1)
+
+
+class OpaqueReader(Reader, IOpaquePartitionedTransactionalSpout):
+    def emit_partition_batch(self, attempt: TransactionAttempt, collector: Any, partition: int, last: Any) -> Any:
+        return self.give(attempt, collector, last)
+
+
+@pytest.mark.parametrize(("before", "now"), [(PartitionedReader, OpaqueReader), (OpaqueReader, PartitionedReader)])
+def test_a_spout_of_another_kind_goes_on_where_the_old_one_has_committed_all_and_not_before(
+    before: Any, now: Any
+) -> None:
+    def topology(spout: Any, fails: bool = False) -> Any:
+        builder = TransactionalTopologyBuilder("t", "spout", spout)
+        builder.set_bolt("store", StoreByValue(fails)).fields_grouping("spout", ["value"])
+        return builder.build_topology()
+
+    config = {"topology.max.spout.pending": 3, "topology.max.batch.attempts": 2}
+    server = MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", config, topology(before(4), fails=True))
+        with pytest.raises(TooManyAttempts, match="no room"):
+            handle.await_drained(20)
+    with InProcessCluster(server) as cluster:
+        with pytest.raises(
+            TopologyChanged, match=r"^the spout of topology 't' .* was a .* and is now a .*not committed \(2 to"
+        ):
+            cluster.submit_topology("t", config, topology(now(8)), allow_changed_topology=True)
+        assert cluster.submit_topology("t", config, topology(before(4))).await_drained(20) == 4
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", config, topology(now(8)), allow_changed_topology=True)
+        assert handle.await_drained(20) == 8
+    assert sorted(LEDGERS["t"].all()) == list(range(8))
 
 
 def test_another_version_on_an_executor_is_refused_before_anything_runs() -> None:

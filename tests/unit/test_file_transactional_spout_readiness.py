@@ -92,6 +92,39 @@ def test_a_link_that_is_pointed_at_another_file_names_a_new_one() -> None:
     assert ints(Run(run.spout, batches=run.batches).rows()) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("link", ["link", "in/link"])
+def test_a_link_to_a_file_that_was_read_may_go_and_none_to_another(link: str) -> None:
+    write("a", numbers(1, 2))
+    write("b", numbers(3, 5))
+    Path("in").mkdir()
+    Path(link).symlink_to(Path("a").absolute())
+    run = Run(FileTransactionalSpout([link, "*.csv"], ["n"], rows_per_batch=1))
+    assert run.coordinator.is_ready()
+    Path(link).unlink()
+    with pytest.raises(FileMissing, match=r"link' does not exist"):
+        run.coordinator._look()
+    Path(link).symlink_to(Path("a").absolute())
+    run.plan_all()
+    Path(link).unlink()
+    assert not run.coordinator.is_ready()
+    write("c.csv", numbers(6, 6))
+    assert run.coordinator.is_ready()
+    Path(link).symlink_to(Path("b").absolute())
+    run.coordinator._look()
+    Path(link).unlink()
+    with pytest.raises(FileMissing, match=r"link' does not exist"):
+        run.coordinator._look()
+
+
+def test_a_directory_that_was_a_link_may_go_when_its_files_were_read() -> None:
+    write("data/a.csv", numbers(1, 2))
+    Path("link").symlink_to("data")
+    run = Run(FileTransactionalSpout("link/a.csv", ["n"]))
+    run.plan_all()
+    Path("link").unlink()
+    assert not run.coordinator.is_ready()
+
+
 def test_a_link_that_leads_nowhere_is_left_out_of_a_glob_and_missing_as_a_path() -> None:
     Path("a.csv").symlink_to("gone.csv")
     assert not Run(FileTransactionalSpout("*.csv", ["n"])).coordinator.is_ready()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
-from kazoo.exceptions import BadVersionError, NoNodeError, RolledBackError, RuntimeInconsistency
+from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, RolledBackError, RuntimeInconsistency
 
+from stormline.runtime.errors import Fenced, StateCorrupt
+from stormline.runtime.state_store import Put
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.scheduler import Process
@@ -121,6 +124,108 @@ def test_a_driver_that_was_paused_past_its_session_hears_that_it_is_lost(backend
     paused.process.resume()
     backend.world.run(lambda: bool(lost), backend.world.now + 5)
     assert len(lost) == 1
+
+
+NEAR_THE_END = [2**31 - 3, -(2**31), -3, -2]
+"""Versions of which some writes later nothing is known, or nothing compared."""
+
+
+@pytest.mark.parametrize("version", NEAR_THE_END)
+def test_a_driver_and_the_next_one_go_on_past_the_last_version(backend: SimulatedBackend, version: int) -> None:
+    nodes = backend.world.zookeeper.nodes
+    store = backend.open()
+    store.write([Put("a", 0), Put("n/b", 0)])
+    store.close()
+    for node in ("owner", "state/a", "state/n/b", "topology"):
+        if f"/storm/topo/{node}" in nodes:
+            nodes[f"/storm/topo/{node}"].version = version
+    for epoch in (2, 3):
+        store = backend.open()
+        for n in range(4):
+            store.write([Put("a", n), Put("n/b", epoch)])
+            store.write([])
+        assert (store.epoch, store.get("a"), store.get("n/b")) == (epoch, 3, epoch)
+        assert nodes["/storm/topo/owner"].version >= 0
+        store.close()
+
+
+@pytest.mark.parametrize("version", NEAR_THE_END)
+def test_a_driver_that_was_taken_over_past_the_last_version_is_fenced(backend: SimulatedBackend, version: int) -> None:
+    backend.open().close()
+    backend.world.zookeeper.nodes["/storm/topo/owner"].version = version
+    zombie = backend.open()
+    backend.make_zombie("topo")
+    owner = backend.open()
+    owner.write([Put("a", 1)])
+    with pytest.raises(Fenced, match="epoch 3 owns"):
+        zombie.write([Put("a", 2)])
+    assert owner.get("a") == 1
+
+
+@pytest.mark.parametrize("version", [*NEAR_THE_END, 2**31 - 2, 2**31 - 1])
+@pytest.mark.parametrize("applied", [True, False])
+def test_past_the_last_version_a_write_without_an_answer_is_done_once(
+    backend: SimulatedBackend, version: int, applied: bool
+) -> None:
+    store = backend.open()
+    store.write([Put("a", 0)])
+    for node in ("owner", "state/a"):
+        backend.world.zookeeper.nodes[f"/storm/topo/{node}"].version = version
+    store.store._owner_version = version
+    store.store._tree._values["a"] = (store.store._tree._values["a"][0], version)
+    multi = store.store._session.multi
+    sent = []
+
+    def without_an_answer(*args: Any) -> Any:
+        sent.append(args)
+        if len(sent) > 1:
+            return multi(*args)
+        if applied:
+            multi(*args)
+        raise ConnectionLoss
+
+    store.store._session.multi = without_an_answer
+    for n in (1, 2, 3, 4):
+        store.write([Put("a", n)])
+    assert len(sent) == (4 if applied else 5)
+    store.close()
+    assert backend.open().get("a") == 4
+
+
+def test_a_value_edited_behind_a_drivers_back_at_its_last_version_halts(backend: SimulatedBackend) -> None:
+    store = backend.open()
+    store.write([Put("z", 0), Put("a", 0)])
+    nodes = backend.world.zookeeper.nodes
+    nodes["/storm/topo/owner"].version = store.store._owner_version = 2**31 - 1
+    nodes["/storm/topo/state/a"].version = 7
+    with pytest.raises(StateCorrupt, match=r"/storm/topo/state/a was changed by somebody else .*\(BadVersionError\)"):
+        store.write([Put("z", 1), Put("a", 1)])
+    del nodes["/storm/topo/live"]
+    with pytest.raises(Fenced, match="'live' has vanished"):
+        store.write([Put("z", 1)])
+
+
+def test_an_owner_at_the_version_that_is_compared_with_nothing_is_refused(backend: SimulatedBackend) -> None:
+    backend.open().close()
+    owner = backend.world.zookeeper.nodes["/storm/topo/owner"]
+    owner.version = -1
+    with pytest.raises(StateCorrupt, match=r"/storm/topo/owner has version -1, .* write its bytes to it once more"):
+        backend.open()
+    owner.version = 0
+    assert backend.open().epoch == 2
+
+
+def test_versions_are_32_bits_wide_as_the_servers_and_kazoos(backend: SimulatedBackend) -> None:
+    store = backend.open()
+    zookeeper = backend.world.zookeeper
+    zookeeper.create(1, "/a", b"")
+    for version, after in ((2**31 - 1, -(2**31)), (-2, -1), (-1, 0)):
+        zookeeper.nodes["/a"].version = version
+        (stat,) = zookeeper.multi(1, [Op("set", "/a", b"", version)])
+        assert stat.version == after
+    transaction = store.store._session._client.transaction()
+    with pytest.raises(struct.error):
+        transaction.set_data("/a", b"", version=2**31)
 
 
 def test_a_transaction_that_is_refused_changes_nothing_and_names_the_op(backend: SimulatedBackend) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from stormline.runtime import holder
 from stormline.runtime.envelope import seal
-from stormline.runtime.errors import AlreadyRunning
+from stormline.runtime.errors import AlreadyRunning, StateTooLarge
 from stormline.runtime.holder import Holder
 from stormline.runtime.state_tree import FOLDER
 from stormline.runtime.zookeeper_claim import Owner, claim
@@ -24,6 +24,8 @@ WAIT_MS = 1000
 
 class Session:
     """A session that another driver comes between: after the first node of several has been read."""
+
+    acl_bytes = 0
 
     def __init__(self, server: ZooKeeper, number: int, between: Callable[[], None]) -> None:
         self._server = server
@@ -88,6 +90,19 @@ def test_a_node_that_a_lagging_server_still_holds_is_made_anew() -> None:
     session: Any = LaggingSession(server, number, lambda: None)
     assert claim(session, NODE, PLAIN, None, False, WAIT_MS, WAIT_MS).owner.epoch == 1
     assert session.looks == 3
+
+
+def test_a_description_that_leaves_no_room_for_whose_the_znodes_are_is_not_sent() -> None:
+    server = ZooKeeper(Scheduler(0), lambda session, changes: None)
+    number = server.connect(None, 1.0, None)
+    assert number is not None
+    server.multi(number, [Op("create", NODE)])
+    session: Any = Session(server, number, lambda: None)
+    session.acl_bytes = 25_000
+    with pytest.raises(StateTooLarge, match=r"^one write of 1 values has 1,0\d\d,\d\d\d bytes"):
+        claim(session, NODE, PLAIN, "x" * 900_500, False, WAIT_MS, WAIT_MS)
+    assert server.children(NODE) == []
+    assert claim(session, NODE, PLAIN, "x" * 899_500, False, WAIT_MS, WAIT_MS).owner.epoch == 1
 
 
 def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it(

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import builtins
+from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 from click.testing import CliRunner
+from kazoo.protocol.serialization import Create, SetData, Transaction
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from stormline import LocalCluster
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import UnsafeConf
 from stormline.cli.submit import submit_command
-from stormline.runtime.errors import UnsafeSpark
+from stormline.runtime.errors import StateTooLarge, UnsafeSpark
 from stormline.runtime.spark_context import start_spark
 from stormline.runtime.spark_settings import check_no_secrets
+from stormline.runtime.state_store import Put
+from stormline.runtime.state_tree import Change, StateTree
 from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
 from stormline.topology.errors import InvalidConfig, MissingExtra, SecretMissing
+from stormline.topology.serialization import PLAIN
 from tests.kit import Store, line, numbers
 
 CANARY = "canary-77b0"
@@ -106,6 +111,34 @@ def test_credentials_are_read_late_and_show_nothing(monkeypatch: pytest.MonkeyPa
     credentials = security.credentials()
     assert CANARY not in repr(security) + repr(credentials) + repr(credentials.client_options)
     assert credentials.protects
+
+
+@pytest.mark.parametrize("user", [None, "u", "stormline", "ä" * 60, "s" * 5000])
+@pytest.mark.parametrize("scheme", ["digest", "sasl"])
+def test_whose_the_znodes_are_counts_in_what_fits_one_request(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, user: str | None
+) -> None:
+    monkeypatch.setenv("MINE", f"{user}:{CANARY}")
+    security = OPEN if user is None else ZooKeeperSecurity.of({SCHEME: scheme, PAYLOAD: "env:MINE"})
+    credentials = security.credentials()
+    acl = credentials.client_options.get("default_acl", OPEN_ACL_UNSAFE)
+    tree = StateTree(PLAIN, "/transactional/t/state", credentials.acl_bytes)
+
+    def plan(batches: int) -> list[Change]:
+        return tree.plan([Put(f"batches/{txid:012}", None) for txid in range(batches)])
+
+    def fits(batches: int) -> bool:
+        try:
+            return bool(plan(batches))
+        except StateTooLarge:
+            return False
+
+    most = bisect_left(range(1, 20_000), True, key=lambda batches: not fits(batches))
+    ops = [Create(f"/transactional/t/state/{change.path}", change.data, acl, 0) for change in plan(most)]
+    request = len(Transaction([SetData("/transactional/t/owner", b"x" * 1000, 0), *ops]).serialize())
+    assert 700_000 < request < 1_020_000, "ZooKeeper takes 1,048,575"
+    tree.apply(plan(most))
+    tree.plan([Put(f"batches/{txid:012}", "") for txid in range(most)])
 
 
 def test_certificates_are_tried_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
