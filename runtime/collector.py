@@ -176,6 +176,11 @@ class TaskCollector:
         log.error("%s, attempt %s reports: %s", self._who(), self._attempt, error, exc_info=error)
 
     @property
+    def planned(self) -> PlannedComponent:
+        """The component whose task emits."""
+        return self._planned
+
+    @property
     def emitted(self) -> int:
         """Number of tuples emitted so far."""
         return sum(output.routed + len(output.rows) for output in self._outputs.values())

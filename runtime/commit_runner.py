@@ -209,17 +209,20 @@ class CommitRun:
         return None
 
     def _commit_emitter(self, task: int) -> None:
-        emitter = self._env.emitter(task)
-        packed = self._result.emitters.get(task)
-        if packed is not None:
-            spout = self._env.plan.spout
-            collector = TaskCollector(spout, task, self.attempt, {})
-            bindings = {"conf": self._env.conf(spout.id), "context": self._env.context(spout.id, task)}
-            unpack_state(emitter, packed, {**bindings, "collector": collector})
-        emitter.commit(self.attempt)
+        with self._env.emitter_turn(task, self, lambda: not self._abandoned) as emitter:
+            if emitter is None:
+                return  # abandoned while the emitter emitted
+            packed = self._result.emitters.get(task)
+            if packed is not None:
+                spout = self._env.plan.spout
+                collector = TaskCollector(spout, task, self.attempt, {})
+                bindings = {"conf": self._env.conf(spout.id), "context": self._env.context(spout.id, task)}
+                unpack_state(emitter, packed, {**bindings, "collector": collector})
+            emitter.commit(self.attempt)
 
     def abandon(self) -> None:
         """Begin no further call of user code: another attempt, or another driver, has taken this one's place."""
         self._abandoned = True
+        self._env.withdraw(self)
         for turn in self._turns:
             turn.abandon()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from stormline.runtime.collector import TaskCollector
+from stormline.runtime.errors import PositionMissing
 from stormline.runtime.recorder import Recorder
+from stormline.runtime.spout_driver import number_of_partitions
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
-from stormline.topology.errors import FailedException
+from stormline.topology.errors import FailedException, SerializationError
 from stormline.topology.topology import ComponentKind
 
 
@@ -33,9 +35,21 @@ class EmitterTask:
             emitter.cleanup_before(committed + 1)
 
     def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]) -> None:
-        """Emit this task's share of one attempt, and note its `partitions`. Raises what the emitter raises."""
-        emitter = self._env.emitter(self._task)
-        self._clean_up(emitter)
+        """Emit this task's share of one attempt, and note its `partitions`. Raises what the emitter raises.
+
+        Where the emitter commits in this process too, its `commit` is never called meanwhile.
+        """
+        with self._env.emitting(self._task) as emitter:
+            self._clean_up(emitter)
+            self._emit(emitter, wave_attempt, collector, partitions)
+
+    def _emit(
+        self,
+        emitter: Any,
+        wave_attempt: WaveAttempt,
+        collector: TaskCollector,
+        partitions: dict[int, PartitionBatch],
+    ) -> None:
         kind = self._spout.component.kind
         if kind is ComponentKind.TRANSACTIONAL_SPOUT:
             emitter.emit_batch(wave_attempt.attempt, self._env.copied(wave_attempt.metadata), collector)
@@ -51,6 +65,13 @@ class EmitterTask:
 
     def _last(self, partition: int) -> Any:
         return self._env.copied(self._positions.get(partition))
+
+    def _kept(self, metadata: Any, partition: int) -> Any:
+        try:
+            return self._env.copied(metadata)
+        except SerializationError as error:
+            what = f"metadata that spout {self._spout.id!r} gave for partition {partition}"
+            raise type(error)(f"{what}: {error}") from error
 
     def _keep_absent(self, present: int, partitions: dict[int, PartitionBatch]) -> None:
         """Keep the positions of partitions that are not there now: they may come back."""
@@ -71,7 +92,11 @@ class EmitterTask:
             if stored is None:
                 last = self._last(partition)
                 metadata = emitter.emit_partition_batch_new(wave_attempt.attempt, collector, partition, last)
-                metadata = self._env.copied(metadata)
+                if metadata is None and (last is not None or collector.emitted > before):
+                    position = self._positions.get(partition)
+                    rows = collector.emitted - before
+                    raise PositionMissing.after(position, self._spout.id, partition, wave_attempt.attempt, rows)
+                metadata = self._kept(metadata, partition)
             else:
                 metadata, copy = stored.metadata, self._env.copied(stored.metadata)
                 emitter.emit_partition_batch(wave_attempt.attempt, collector, partition, copy)
@@ -92,13 +117,16 @@ class EmitterTask:
         collector: TaskCollector,
         partitions: dict[int, PartitionBatch],
     ) -> None:
-        present = emitter.num_partitions()
+        who = f"the emitter of opaque spout {self._spout.id!r}, task {self._task}"
+        present = number_of_partitions(who, emitter.num_partitions())
         for partition in self._owned(present):
             recorder = Recorder(collector, self._env.registry, None)
             last = self._last(partition)
             metadata = emitter.emit_partition_batch(wave_attempt.attempt, recorder, partition, last)
             gave = metadata is not None
-            position = self._env.copied(metadata) if gave else self._positions.get(partition)
+            if recorder.rows and not gave:
+                raise PositionMissing.after_tuples(self._spout.id, partition, wave_attempt.attempt, recorder.rows)
+            position = self._kept(metadata, partition) if gave else self._positions.get(partition)
             self._positions[partition] = position
             partitions[partition] = PartitionBatch(position, recorder.rows, recorder.checksum, gave)
         self._keep_absent(present, partitions)

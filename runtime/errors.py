@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormline.topology.errors import StormlineError
+from stormline.topology.errors import StormlineError, shown
 
 # ---------------------------------------------------------------------------------------- durable state
 
@@ -72,6 +72,42 @@ class TopologyFailed(StormlineError):
 
 class TooManyAttempts(StormlineError):
     """One batch has failed as often as topology.max.batch.attempts allows."""
+
+
+class InvalidPartitions(StormlineError, ValueError):
+    """`num_partitions()` answered with something that is no number of partitions; nothing of it was stored."""
+
+    @classmethod
+    def given_by(cls, who: str, got: object) -> InvalidPartitions:
+        """Build the message for what `who` of which spout answered."""
+        return cls(
+            f"num_partitions() of {who} returned {shown(got)}, of type {type(got).__name__}; expected how many "
+            "partitions there are now, an int of 0 or more: return len() of a list of them, or 0 where there are none"
+        )
+
+
+class PositionMissing(StormlineError, ValueError):
+    """An emitter returned None where only metadata says where the partition's next batch begins."""
+
+    @classmethod
+    def after_tuples(cls, spout: str, partition: int, attempt: object, rows: int) -> PositionMissing:
+        """Build the message for an opaque emitter, whose None means that the partition gave nothing."""
+        return cls(
+            f"emit_partition_batch of opaque spout {spout!r} emitted {rows} tuples of partition {partition} for "
+            f"transaction {attempt} and returned None; expected metadata, the position after them. None says that the "
+            "partition gives nothing now and keeps its old position, so they would be emitted again in the next batch: "
+            "return metadata in every branch that emits"
+        )
+
+    @classmethod
+    def after(cls, last: object, spout: str, partition: int, attempt: object, rows: int) -> PositionMissing:
+        """Build the message for a partitioned emitter whose partition had the metadata `last` before, or None."""
+        return cls(
+            f"emit_partition_batch_new of spout {spout!r} emitted {rows} tuples of partition {partition} for "
+            f"transaction {attempt} and returned None; its metadata before was {shown(last)}. Expected metadata that "
+            "says which tuples these are, and where the next batch begins: with None that would be the partition's "
+            "beginning. Return metadata in every branch; where there is nothing new, one of no tuples at that position"
+        )
 
 
 class EngineStopped(StormlineError):

@@ -9,8 +9,9 @@ from typing import Any
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.column_checksum import ColumnChecksum
 from stormline.runtime.columns import Columns, Row
+from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.columns import array_of
-from stormline.topology.errors import ColumnCannotTravel, MissingExtra
+from stormline.topology.errors import ColumnCannotTravel, MissingExtra, UnregisteredClass
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.serialization import Registry
 
@@ -19,7 +20,7 @@ class Recorder:
     """Counts what one partition emits, with a checksum; passes on no more rows than `limit`.
 
     The checksum tells rows and their order apart, per stream for record batches; it does not depend on how a replay
-    cuts them into batches.
+    cuts them into batches, nor on which task a row is emitted to directly: task ids are others in a changed topology.
     """
 
     def __init__(self, collector: TaskCollector, registry: Registry, limit: int | None) -> None:
@@ -33,11 +34,11 @@ class Recorder:
         self.rows = 0
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        if self._record(values, stream, None):
+        if self._record(values, stream):
             self._collector.emit(values, stream)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
-        kept = [row for row in rows if self._record(row, stream, None)]
+        kept = [row for row in rows if self._record(row, stream)]
         self._collector.emit_all(kept, stream)
 
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
@@ -48,7 +49,7 @@ class Recorder:
                 self._collector.emit_batch(kept.batch, stream)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        if self._record(values, stream, task_id):
+        if self._record(values, stream, direct=True):
             self._collector.emit_direct(task_id, values, stream)
 
     def report_error(self, error: BaseException) -> None:
@@ -87,16 +88,27 @@ class Recorder:
             checksums.append(checksum)
         return checksums
 
-    def _record(self, values: Sequence[Any], stream: str, task: int | None) -> bool:
+    def _record(self, values: Sequence[Any], stream: str, direct: bool = False) -> bool:
         if self._limit is not None and self.rows >= self._limit:
             return False
+        packed = self._packed(values, stream, direct)
         self.rows += 1
-        packed = self._registry.pack([stream, task, *values[1:]])
         self._crc = zlib.crc32(packed, self._crc)
         if self._limit is not None:
             self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)
             self._kept.setdefault(stream, []).append([*values])
         return True
+
+    def _packed(self, values: Sequence[Any], stream: str, direct: bool = False) -> bytes:
+        try:
+            return self._registry.pack([stream, direct, *values[1:]])
+        except UnregisteredClass as error:
+            planned = self._collector.planned
+            declared = planned.component.streams.get(stream)
+            names = dict(enumerate(declared.fields.to_list() if declared is not None else ()))
+            fitting = {i: name for i, name in names.items() if 0 < i < len(values)}
+            where = (planned.id, stream)
+            raise unregistered_field(error, [values], fitting, self._registry.pack, where) from None
 
     def _record_columns(self, columns: Columns, stream: str) -> None:
         self.rows += len(columns)
@@ -109,5 +121,4 @@ class Recorder:
         if self._limit is not None:  # a frozen batch, which an emitter of rows may have given
             for rows in columns.rows_in_parts():
                 for row in rows:
-                    packed = self._registry.pack([stream, None, *row[1:]])
-                    self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)
+                    self._crc_as_rows = zlib.crc32(self._packed(row, stream), self._crc_as_rows)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stormline.runtime.errors import InvalidPartitions
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.topology import ComponentKind
+
+
+def number_of_partitions(who: str, answer: object) -> int:
+    """Return what `num_partitions()` of `who` answered.
+
+    Raises:
+        InvalidPartitions: it is no int of at least 0. Stored, it would stop every driver from then on.
+    """
+    if type(answer) is not int or answer < 0:
+        raise InvalidPartitions.given_by(who, answer)
+    return answer
 
 
 class SpoutDriver:
@@ -15,6 +27,7 @@ class SpoutDriver:
     def __init__(self, env: TaskEnvironment) -> None:
         spout = env.plan.spout
         self._kind = spout.component.kind
+        self._who = f"the coordinator of spout {spout.id!r}"
         made: Any = spout.component.obj
         self._coordinator = made.get_coordinator(env.conf(spout.id), env.context(spout.id, spout.tasks[0]))
 
@@ -39,7 +52,7 @@ class SpoutDriver:
         if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
             return self._coordinator.initialize_transaction(txid, prev_metadata)
         if self._kind is ComponentKind.PARTITIONED_SPOUT:
-            return self._coordinator.num_partitions()
+            return number_of_partitions(self._who, self._coordinator.num_partitions())
         return None
 
     def close(self) -> None:

@@ -6,18 +6,22 @@ import copy
 import dataclasses
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from stormline.runtime import routing
+from stormline.runtime.columns import Columns, Tuples
 from stormline.runtime.rebinding import TaskConf
+from stormline.runtime.shared_emitter import SharedEmitter
 from stormline.runtime.task_context import TaskContext
+from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
-from stormline.topology.contracts import IBasicBolt, IBatchBolt
-from stormline.topology.errors import InvalidRegistration
+from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.errors import InvalidRegistration, UnregisteredClass
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
-from stormline.topology.plan import Edge, Plan
+from stormline.topology.plan import Edge, Placement, Plan
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
 from stormline.topology.tuples import TupleSource
@@ -60,7 +64,10 @@ class TaskEnvironment:
         self.commit_ids: dict[TransactionAttempt, int] = {}
         """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
-        self._emitters: dict[int, Any] = {}
+        self._emitters: dict[int, SharedEmitter] = {}
+        self._given_up: list[SharedEmitter] = []
+        commits = isinstance(plan.spout.component.obj, ICommitterTransactionalSpout)
+        self._emitters_commit_here = commits and plan.stages[0].placement is Placement.DRIVER
         self._keys: dict[int, routing.Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
@@ -125,14 +132,55 @@ class TaskEnvironment:
         return bolt
 
     def emitter(self, task: int) -> Any:
-        """Return the emitter of a spout task, made once in this process."""
+        """Return the emitter of a spout task, made once in this process, unless one was given up."""
+        return self._shared_emitter(task).emitter
+
+    def _shared_emitter(self, task: int) -> SharedEmitter:
         spout = self.plan.spout
-        emitter = self._emitters.get(task)
-        if emitter is None:
-            made: Any = spout.component.obj
-            emitter = made.get_emitter(self.conf(spout.id), self.context(spout.id, task))
-            self._emitters[task] = emitter
-        return emitter
+        shared = self._emitters.get(task)
+        if shared is not None and shared.given_up:
+            log.warning(
+                "the emitter of spout %r, task %d, has not come back from its commit, which was abandoned; get_emitter "
+                "makes another one, which emits what is not committed again",
+                spout.id,
+                task,
+            )
+            self._given_up.append(self._emitters.pop(task))
+            shared = None
+        if shared is None:
+            declared: Any = spout.component.obj
+            made = declared.get_emitter(self.conf(spout.id), self.context(spout.id, task))
+            # A spout may give one object for all its tasks.
+            same = [other for other in self._emitters.values() if other.emitter is made and not other.given_up]
+            shared = self._emitters[task] = same[0] if same else SharedEmitter(made)
+        return shared
+
+    @contextmanager
+    def emitter_turn(self, task: int, caller: object, wanted: Callable[[], bool]) -> Iterator[Any]:
+        """Give the emitter of a spout task to its one caller in this process, for as long as the `with` block lasts.
+
+        None: the turn was not `wanted` any more when it came; `withdraw` wakes those who wait.
+        """
+        while True:
+            shared = self._shared_emitter(task)
+            with shared.turn(caller, wanted) as mine:
+                if mine or not wanted():
+                    yield shared.emitter if mine else None
+                    return
+
+    @contextmanager
+    def emitting(self, task: int) -> Iterator[Any]:
+        """Give the emitter of a spout task to who lets it emit."""
+        if self._emitters_commit_here:
+            with self.emitter_turn(task, object(), lambda: True) as emitter:
+                yield emitter
+        else:  # nobody else has it
+            yield self.emitter(task)
+
+    def withdraw(self, caller: object) -> None:
+        """Take note that `caller` wants no turn of an emitter any more. One that it calls now is given up."""
+        for shared in list(self._emitters.values()):
+            shared.withdraw(caller)
 
     def copied(self, metadata: Any) -> Any:
         """Return metadata as a restart would read it: user code may change what it was given, or gave."""
@@ -152,7 +200,7 @@ class TaskEnvironment:
             return routing.custom(self._prepared_custom(edge, source_task), source_task, tasks)
         if kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY):
             split = routing.fields if kind is GroupingKind.FIELDS else routing.partial_key
-            return split(self._key(edge, len(tasks)), tasks)
+            return self._naming_fields(edge, split(self._key(edge, len(tasks)), tasks))
         return routing.shuffle(tasks, seed)
 
     def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
@@ -175,6 +223,23 @@ class TaskEnvironment:
             key = self._keys[edge.index] = routing.fields_key(edge, positions, tasks, self.registry)
         return key
 
+    def _naming_fields(self, edge: Edge, split: routing.Split) -> routing.Split:
+        """Let an error of a key that cannot be hashed name component, stream and field."""
+
+        def named(tuples: Tuples) -> routing.Shares:
+            try:
+                return split(tuples)
+            except UnregisteredClass as error:
+                fields = self.plan.components[edge.source].component.streams[edge.stream].fields
+                names = {fields.field_index(name): name for name in edge.grouping.fields}
+                rows = [] if isinstance(tuples, Columns) else tuples
+                raise unregistered_field(error, rows, names, self._hashed, (edge.source, edge.stream)) from None
+
+        return named
+
+    def _hashed(self, value: Any) -> object:
+        return routing.stable_hashes([value], self.registry)
+
     def _prepared_custom(self, edge: Edge, source_task: int) -> Edge:
         prepared = self._customs.get((edge.index, source_task))
         if prepared is None:
@@ -190,8 +255,12 @@ class TaskEnvironment:
     def close(self) -> None:
         """Clean BasicBolts up and close emitters; an error in one is logged and does not keep the others open."""
         closing = [bolt.cleanup for bolt in self._basic_bolts.values()]
-        closing += [emitter.close for emitter in self._emitters.values()]
-        self._basic_bolts, self._emitters = {}, {}
+        emitters = [shared.emitter for shared in self._emitters.values()]
+        for shared in self._given_up:  # those that have come back after all
+            if shared.idle and not any(shared.emitter is emitter for emitter in emitters):
+                emitters.append(shared.emitter)
+        closing += [emitter.close for emitter in emitters]
+        self._basic_bolts, self._emitters, self._given_up = {}, {}, []
         for close in closing:
             try:
                 close()

@@ -9,6 +9,7 @@ from docs.fault_matrix.tests import (
     FILES_CHANGE,
     HOSTILE_SPOUT,
     MESSAGES,
+    OF_SHARED_EMITTERS,
     OF_SPOUTS,
     ON_SPARK,
     RUNNER,
@@ -190,11 +191,59 @@ ROWS = (
         real=(f"{ON_SPARK}test_failed_in_an_emitter_replays",),
     ),
     Row(
+        key="spout-no-position",
+        fault="an emitter emits tuples of a partition and returns None: a return forgotten in one branch",
+        must="the topology stops before the batch is fixed, and goes on with a mended spout; they came twice",
+        simulated=(
+            f"{HOSTILE_SPOUT}"
+            "test_an_opaque_emitter_that_emits_and_gives_no_position_stops_the_topology_before_the_batch_is_fixed",
+            f"{HOSTILE_SPOUT}"
+            "test_a_partitioned_emitter_that_gives_no_position_stops_the_topology_before_its_partition_is_read_again",
+        ),
+        real=Open("emitters run by the same code in one process and on executors"),
+    ),
+    Row(
+        key="spout-partitions-uncounted",
+        fault="says that there are 2.0, None, -1 or '2' partitions",
+        must="the topology stops before that is stored, and goes on with a mended spout; no driver could start again",
+        simulated=(f"{HOSTILE_SPOUT}test_a_number_of_partitions_that_is_none_is_refused_and_a_mended_spout_goes_on",),
+        real=Open("it is refused before it reaches any store"),
+    ),
+    Row(
+        key="spout-direct-tasks",
+        fault="another bolt moves the ids of the tasks that a batch was emitted to directly, whose commit has begun",
+        must="the batch is known again: which task gets a tuple does not define it",
+        simulated=(
+            f"{HOSTILE_SPOUT}test_a_frozen_batch_of_direct_tuples_goes_on_where_another_bolt_has_moved_the_task_ids",
+        ),
+        real=Open("what defines a batch is found out by the same code in one process and on executors"),
+    ),
+    Row(
+        key="spout-commit-beside-emit",
+        fault="an emitter in the driver is to commit while it emits",
+        must="one call at a time, in the order in which they were due",
+        simulated=(
+            f"{OF_SHARED_EMITTERS}test_an_emitter_in_the_driver_is_never_called_by_two_threads_at_once",
+            f"{OF_SHARED_EMITTERS}test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards",
+        ),
+        real=Open("both are calls in the driver, under any engine"),
+    ),
+    Row(
+        key="spout-commit-hangs",
+        fault="the commit of an emitter in the driver hangs, and never comes back",
+        must="it is abandoned after the time-out; another emitter emits what is not committed again, and commits it",
+        simulated=(
+            f"{OF_SHARED_EMITTERS}test_where_a_commit_hangs_another_emitter_emits_what_is_not_committed_and_commits_it",
+        ),
+        real=Open("both are calls in the driver, under any engine"),
+    ),
+    Row(
         key="spout-metadata",
         fault="gives metadata that cannot be stored, or changes it in place",
         must="the first is named; the second does no harm",
         simulated=(
             f"{UNIT}test_metadata.py::test_metadata_that_cannot_be_stored_stops_with_the_spouts_name",
+            f"{HOSTILE_SPOUT}test_metadata_of_a_partition_that_cannot_be_stored_names_spout_and_partition",
             f"{HOSTILE_SPOUT}test_a_coordinator_and_an_emitter_may_change_metadata_in_place",
         ),
         real=Open("metadata is packed before it reaches any store"),

@@ -10,6 +10,7 @@ import pytest
 
 from stormline.runtime.columns import Columns
 from stormline.runtime.recorder import Recorder
+from stormline.topology.errors import UnregisteredClass
 from stormline.topology.serialization import PLAIN
 from tests.unit.test_collector import ATTEMPT, Caught, collector
 
@@ -67,6 +68,30 @@ def test_a_decimal_is_known_whatever_scale_its_batch_has_and_no_other_for_it() -
         assert recorded(again, 2)[0].matches(stored.rows, stored.checksum)
     for other in ([pa.array([tenth, ten])], [pa.array([ten]), pa.array([ten])], [tenth, tenth]):
         assert not recorded(other, 2)[0].matches(stored.rows, stored.checksum)
+
+
+def directly(tasks: list[int], values: list[Any], limit: int | None = None) -> Recorder:
+    recorder = Recorder(collector(Caught()), PLAIN, limit)
+    for task, value in zip(tasks, values, strict=True):
+        recorder.emit_direct(task, [ATTEMPT, value], "to")
+    return recorder
+
+
+def test_direct_rows_are_known_whatever_the_ids_of_the_tasks_are_now() -> None:
+    stored = directly([8, 9], [1, 2])
+    assert directly([3, 3, 3], [1, 2, 3], 2).matches(stored.rows, stored.checksum)
+    assert not directly([8, 9], [2, 1], 2).matches(stored.rows, stored.checksum)
+
+
+def test_a_value_of_an_unregistered_class_is_named_with_component_stream_and_field_and_counts_nothing() -> None:
+    recorder = Recorder(collector(Caught()), PLAIN, None)
+    with pytest.raises(
+        UnregisteredClass, match=r"'words' emitted to stream 'default', field 'value': class .*object is"
+    ):
+        recorder.emit([ATTEMPT, object()])
+    with pytest.raises(UnregisteredClass, match=r"^class .*object is not registered"):
+        recorder.emit([ATTEMPT, object()], "undeclared")
+    assert recorder.rows == 0
 
 
 def test_rows_that_fit_no_column_are_not_taken_for_a_batch() -> None:

@@ -268,6 +268,15 @@ def test_a_dataclass_routes_by_its_class_and_the_fields_that_it_compares() -> No
     assert stable_hashes([Money(1)], REGISTRY) != stable_hashes([Price(1)], REGISTRY)
 
 
+@pytest.mark.parametrize("kind", [GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY])
+def test_a_key_of_an_unregistered_class_is_named_with_component_stream_and_field(kind: GroupingKind) -> None:
+    choose, _ = chooser(Grouping(kind, ("n",)), 4)
+    with pytest.raises(
+        UnregisteredClass, match=r"'s' emitted to stream 'default', field 'n': class .*object is not reg"
+    ):
+        choose.split([[ATTEMPT, object(), 1], [ATTEMPT, "a", object()]])
+
+
 def test_a_dataclass_whose_fields_only_its_serializer_can_write_routes_by_what_that_writes() -> None:
     assert stable_hashes([Opened(object()), 1], REGISTRY) == stable_hashes([Opened(object()), 1.0], REGISTRY)
     with pytest.raises(UnregisteredClass, match=r"Opened is not registered"):
