@@ -205,12 +205,23 @@ def test_a_failing_bolt_ends_with_the_users_traceback_and_an_exit_code(
     standalone: SparkStandalone, bench: Bench
 ) -> None:
     submit = [*STORMLINE, "submit", MODULE, "--master", standalone.master_url, "--progress", "none"]
-    done = bench.run(*submit, "--conf", "sum.poison=33", *bench.arguments, rows=60, cwd=ROOT)
+    password = bench.folder / "password"
+    password.write_text("canary-41f7'canary-a90c\\canary-5d1e\n")
+    secret = ["--conf", f"sum.password=file:{password}"]
+    done = bench.run(*submit, "--conf", "sum.poison=33", *secret, *bench.arguments, rows=60, cwd=ROOT)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert re.fullmatch(r'  File ".*/cluster_sum\.py", line \d+, in execute', lines[1])
     assert "ValueError: the row 33 is poisoned" in lines
+    assert 'KeyError: "*****"' in lines
+    password.unlink()
+    (bench.folder / "printed").write_text(done.stdout + done.stderr)
+    files = [file for top in (standalone.directory, bench.folder) for file in top.rglob("*") if file.is_file()]
+    assert [file for file in files if b"told of row 33: *****" in file.read_bytes()], (
+        "executors log in the cluster's files"
+    )
+    assert [file for file in files if b"canary-" in file.read_bytes()] == []
     assert bench.stored()[1] == bench.in_zookeeper()[0] == 3
     assert bench.in_zookeeper()[1] is False
 

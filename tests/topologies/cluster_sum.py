@@ -1,11 +1,12 @@
 """Sums numbers into SQLite as value+txid, on a cluster; says which executors took part.
 
 The environment variable SUM_ROWS says how many rows there are: more of them the next time. `sum.database` names
-the database; `sum.poison` is a row that a bolt fails on.
+the database; `sum.poison` is a row that a bolt fails on, and lets slip what `sum.password` refers to.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from contextlib import closing
@@ -21,6 +22,7 @@ from stormline import (
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
+    resolve_secret,
 )
 from stormline.topology.contracts import Collector, Conf
 from stormline.topology.streams import OutputFieldsDeclarer
@@ -33,11 +35,16 @@ config: dict[str, Any] = {"topology.max.spout.pending": 4}
 class Double(BaseBasicBolt):
     def prepare(self, conf: Conf, context: TopologyContext) -> None:
         self.poison = conf.get("sum.poison")
+        self.password = resolve_secret(conf["sum.password"]) if "sum.password" in conf else ""
 
     def execute(self, tup: Tuple, collector: Collector) -> None:
         number = tup.get_integer(1)
         if number == self.poison:
-            raise ValueError(f"the row {number} is poisoned")
+            logging.getLogger("stormline").warning("told of row %d: %s", number, self.password)
+            try:
+                raise KeyError(self.password)
+            except KeyError as error:
+                raise ValueError(f"the row {number} is poisoned") from error
         # An executor works in a directory of its worker.
         collector.emit([tup.get_value(0), doubled(number), os.getcwd()])
 
