@@ -127,6 +127,18 @@ ROWS = (
         real=Open("no test takes all workers away while a topology ends"),
     ),
     Row(
+        key="driver-error-in-commit",
+        fault="stops by an error of a later transaction, or of the spout, while a healthy commit runs",
+        must="the commit ends and is recorded before the topology ends, so that it is over when the next run begins",
+        simulated=(
+            "bolt: bug",
+            f"{HOSTILE_RUNNER}test_a_topology_that_stops_by_an_error_lets_the_commit_that_runs_end_and_records_it",
+            f"{HOSTILE_RUNNER}"
+            "test_a_commit_that_hangs_keeps_a_topology_that_stops_by_an_error_for_a_while_only",
+        ),
+        real=Open("the double and Spark share the runner; no real test times an error into a commit"),
+    ),
+    Row(
         key="driver-supervised",
         fault="a supervisor starts it again while the old one still lives, as `--supervise` or YARN may",
         must="as a second driver",
@@ -166,10 +178,17 @@ ROWS = (
     ),
     Row(
         key="driver-clock",
-        fault="its clock jumps by an hour or a day, and back",
+        fault="its clock jumps by an hour or a day, and back: what `time.time` tells its Python code",
         must="nothing: what is measured is measured by the monotonic clock",
         simulated=Open("the simulated clock is monotonic, and there is no other"),
         real=("clock-jump",),
+    ),
+    Row(
+        key="server-clock",
+        fault="the clock of ZooKeeper's machine, of the database's, or of an executor's jumps",
+        must="nothing: sessions are measured by ZooKeeper's monotonic clock, and no law leans on a time of day",
+        simulated=Open("the simulated clock is monotonic, and there is no other"),
+        real=Open("a container has no clock of its own; under libfaketime Python 3.11 hangs"),
     ),
     Row(
         key="driver-attempt-ids",
