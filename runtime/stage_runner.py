@@ -16,7 +16,7 @@ from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCol
 from stormline.runtime.columns import Tuples, columns_of
 from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
-from stormline.runtime.guard import AttemptAborted, failure_of, run_guarded
+from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
 from stormline.runtime.packed import ARROW, Packed
 from stormline.runtime.routes import Exchange, HandOver, HeldEmits
@@ -50,7 +50,7 @@ class SlotReport:
     execution: bytes
     attempts: list[AttemptResult]
     cannot_travel: dict[str, str] = field(default_factory=dict)
-    emitters: dict[int, bytes | None] = field(default_factory=dict)
+    emitters: dict[int, bytes] = field(default_factory=dict)
     busy_secs: float = 0.0
     rows_of: dict[int, int] = field(default_factory=dict)
     read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -159,16 +159,11 @@ class StageRunner:
                 self._finish(run)
                 yield from self._outbox.drain()
         for task in tasks:
-            try:
-                self._report.emitters[task] = self._pack_emitter(task)
-            except CannotTravel as error:
-                lasting = EmitterCannotTravel(
-                    f"spout {spout.id!r} is committed by the emitter that has emitted, and that cannot travel to the "
-                    f"driver: {error}; set emits_on_driver = True in the spout, or leave out what commit() does not "
-                    "need in a __getstate__ of the emitter"
-                )
-                for run in self._runs:
-                    run.fail(failure_of(lasting, spout.id, task, "the emitter"))
+            run_guarded(partial(self._pack_emitter, task), spout.id, task, "the emitter", self._fail_all)
+
+    def _fail_all(self, failure: Failure) -> None:
+        for run in self._runs:
+            run.fail(failure)
 
     def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
         if run.failed:
@@ -184,11 +179,18 @@ class StageRunner:
         run.result.rows += collector.emitted
         collector.close()
 
-    def _pack_emitter(self, task: int) -> bytes | None:
+    def _pack_emitter(self, task: int) -> None:
         on_driver = self._plan.stages[self._stage].placement is Placement.DRIVER
         if on_driver or not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
-            return None  # on the driver, the emitter that commits is this very object
-        return pack_state(self._env.emitter(task), as_classes_say=True)
+            return  # on the driver, the emitter that commits is this very object
+        try:
+            self._report.emitters[task] = pack_state(self._env.emitter(task), as_classes_say=True)
+        except CannotTravel as error:
+            raise EmitterCannotTravel(
+                f"spout {self._plan.spout.id!r} is committed by the emitter that has emitted, and that cannot travel "
+                f"to the driver: {error}; set emits_on_driver = True in the spout, or leave out what commit() does not "
+                "need in a __getstate__ of the emitter"
+            ) from None
 
     # ------------------------------------------------------------------------------------ tuples
 

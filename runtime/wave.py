@@ -115,7 +115,7 @@ class AttemptResult:
     partitions: dict[int, PartitionBatch] = field(default_factory=dict)
     rows: int = 0
     deferred: dict[int, DeferredTask] = field(default_factory=dict)
-    emitters: dict[int, bytes | None] = field(default_factory=dict)
+    emitters: dict[int, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
