@@ -198,7 +198,11 @@ class IPartitionedEmitter(ABC):
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
     ) -> Metadata:
-        """Emit a partition's batch for the first time; `last_metadata` is the partition's previous one or None."""
+        """Emit a partition's batch for the first time; `last_metadata` is the partition's previous one or None.
+
+        Returns what says which tuples these are, and where the next batch begins; None only at the beginning of a
+        partition that has given nothing yet.
+        """
 
     @abstractmethod
     def emit_partition_batch(
@@ -254,7 +258,7 @@ class IOpaqueEmitter(ABC):
     ) -> Metadata:
         """Emit from where `last_metadata` (None at first) left off and return the new metadata.
 
-        None: this partition gives nothing now, and its old position is kept.
+        None: this partition gives nothing now, and its old position is kept; after tuples that is an error.
         """
 
     def close(self) -> None:
