@@ -9,18 +9,16 @@ from __future__ import annotations
 import copyreg
 import io
 import pickle
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-from stormline.runtime.module_objects import is_told_by_value, is_users, objects_of
+from stormline.runtime.module_objects import OBJECTS_MAX, changing, held_elsewhere, is_users, objects_of
 from stormline.runtime.packed import reduced_array
-from stormline.runtime.rebinding import bound, rebound
+from stormline.runtime.rebinding import CannotTravel, bound, rebound
 
-
-class CannotTravel(Exception):
-    """The bolt holds something that cannot be packed, such as a connection, or of which a copy is not enough."""
+__all__ = ["CannotTravel", "check_all_travels", "pack_state", "unpack_state"]
 
 
 class _StatePickler(pickle.Pickler):
@@ -33,16 +31,6 @@ class _StatePickler(pickle.Pickler):
         super().__init__(file, protocol=5)
         self._bolt = bolt
         self._as_classes_say = as_classes_say
-        self._module_objects: Set[int] | None = None
-
-    def check(self, what: str, value: Any) -> None:
-        """Raise `CannotTravel` for an object of a module, of which a copy would be changed in its stead."""
-        if is_told_by_value(value):
-            return
-        if self._module_objects is None:
-            self._module_objects = objects_of(type(self._bolt))
-        if id(value) in self._module_objects:
-            raise CannotTravel(f"{what} of its module or class, where a copy would be changed instead of it")
 
     def reducer_override(self, obj: Any) -> Any:
         if obj is self._bolt:
@@ -50,7 +38,6 @@ class _StatePickler(pickle.Pickler):
         kind: type = type(obj)
         if kind.__module__ == "pyarrow.lib":
             return reduced_array(obj)
-        self.check(f"it holds a {kind.__name__}", obj)
         if not self._as_classes_say and (method := _own_pickling(kind)) is not None:
             raise CannotTravel(f"it holds a {kind.__name__} with a {method} of its own, which may leave things out")
         return NotImplemented
@@ -70,6 +57,11 @@ def _own_pickling(kind: type) -> str | None:
     return None
 
 
+def _says_what_is_pickled(kind: type) -> bool:
+    plain = getattr(object, "__getstate__", None)  # from Python 3.11 on
+    return getattr(kind, "__getstate__", None) is not plain
+
+
 def check_all_travels(bolt: Any) -> None:
     """Raise `CannotTravel` where a bolt's state may be less than what it has gathered.
 
@@ -77,8 +69,7 @@ def check_all_travels(bolt: Any) -> None:
     left out, say. That tells nothing of what it gathers afterwards.
     """
     kind = type(bolt)
-    plain = getattr(object, "__getstate__", None)  # from Python 3.11 on
-    if hasattr(kind, "__setstate__") or getattr(kind, "__getstate__", None) is not plain:
+    if hasattr(kind, "__setstate__") or _says_what_is_pickled(kind):
         raise CannotTravel(f"{kind.__name__} has a __getstate__ or __setstate__ of its own, which may leave things out")
     if isinstance(bolt, (list, dict)):
         raise CannotTravel(f"{kind.__name__} is a list or dict, whose items are not in its attributes")
@@ -98,17 +89,43 @@ def pack_state(bolt: Any, as_classes_say: bool = False) -> bytes:
         if not isinstance(reduced, tuple) or reduced[0] is not copyreg.__newobj__ or len(reduced[1]) != 1:  # type: ignore[attr-defined]
             raise CannotTravel(f"{type(bolt).__name__} has a way of its own to be pickled")
         state = reduced[2] if len(reduced) > 2 else None
+        shared = _shared(bolt, state, objects_max=None if as_classes_say else OBJECTS_MAX)
+        if shared:
+            for attributes in state if isinstance(state, tuple) else (state,):
+                for name, value in attributes.items() if isinstance(attributes, dict) else ():
+                    if id(value) in shared:
+                        raise _not_to_be_copied(f"its {name!r} is a", value)
         packed = io.BytesIO()
         pickler = _StatePickler(packed, bolt, as_classes_say)
-        for attributes in state if isinstance(state, tuple) else (state,):
-            for name, value in attributes.items() if isinstance(attributes, dict) else ():
-                pickler.check(f"its {name!r} is a {type(value).__name__}", value)
         pickler.dump(state)
+        for at in shared.keys() & pickler.memo.copy().keys() if shared else ():
+            raise _not_to_be_copied("it holds a", shared[at])
         return packed.getvalue()
     except CannotTravel:
         raise
     except Exception as error:
         raise CannotTravel(f"{type(error).__name__}: {error}") from error
+
+
+def _not_to_be_copied(what: str, value: Any) -> CannotTravel:
+    return CannotTravel(
+        f"{what} {type(value).__name__} of its module or class, where a copy would be changed instead of it"
+    )
+
+
+def _shared(bolt: Any, state: Any, objects_max: int | None) -> dict[int, Any]:
+    """Return by id what can be changed, is held by a bolt or its state, and is held by the bolt's modules too.
+
+    Raises:
+        CannotTravel: the modules hold more than `objects_max` objects.
+    """
+    own = getattr(bolt, "__dict__", None)
+    made = state if isinstance(state, tuple) and not _says_what_is_pickled(type(bolt)) else (state,)  # with slots
+    suspects = changing(held_elsewhere((bolt, *(part for part in made if part is not None and part is not own))))
+    if not suspects:
+        return {}
+    theirs = objects_of(type(bolt), objects_max)
+    return {at: obj for at, obj in suspects.items() if at in theirs}
 
 
 def unpack_state(bolt: Any, packed: bytes, bindings: Mapping[str, Any]) -> None:

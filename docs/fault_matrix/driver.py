@@ -133,8 +133,7 @@ ROWS = (
         simulated=(
             "bolt: bug",
             f"{HOSTILE_RUNNER}test_a_topology_that_stops_by_an_error_lets_the_commit_that_runs_end_and_records_it",
-            f"{HOSTILE_RUNNER}"
-            "test_a_commit_that_hangs_keeps_a_topology_that_stops_by_an_error_for_a_while_only",
+            f"{HOSTILE_RUNNER}test_a_commit_that_hangs_keeps_a_topology_that_stops_by_an_error_for_a_while_only",
         ),
         real=Open("the double and Spark share the runner; no real test times an error into a commit"),
     ),
