@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stormline.runtime.batches import record_of
+from stormline.runtime.clock import passed_secs
 from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.remote_commit import CommitEngine
 from stormline.runtime.state_store import StateStore
@@ -221,7 +222,7 @@ class Committer:
         if not self._store.connected():
             time.sleep(LOOK_SECS)
             return False
-        now = time.monotonic()
+        now = passed_secs()
         if now - self._proved > PROOF_SECS:
             try:
                 self._store.write([])
@@ -264,7 +265,7 @@ class Committer:
                 failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
             commit.recording = failure is None
         if failure is None:
-            begun = time.monotonic()
+            begun = passed_secs()
             try:
                 self._store.write([record_of(attempt)])
                 self._proved = begun

@@ -69,9 +69,8 @@ def is_users(module: str) -> bool:
 
 
 def _top(module: Any) -> str:
-    """Return the name of the package that a module is part of; our examples are one of their own."""
-    name = str(module)
-    return "stormline.examples" if name.startswith("stormline.examples") else name.partition(".")[0]
+    """Return the name of the package that a module is part of."""
+    return str(module).partition(".")[0]
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from docs.fault_matrix.row import ONE_PROCESS, Open, Row
 from docs.fault_matrix.tests import (
     CLI,
+    COMMITTER,
     CONTRACT,
     HOSTILE_RUNNER,
     JVM,
@@ -174,6 +175,16 @@ ROWS = (
             f"{CLI}test_a_second_signal_stops_at_once_and_the_next_run_goes_on",
             f"{CLI}test_a_signal_while_spark_starts_ends_the_process_at_once",
         ),
+    ),
+    Row(
+        key="driver-machine-sleeps",
+        fault="its machine sleeps past the session: a laptop is closed, a virtual machine paused",
+        must="it proves its ownership before it begins a commit: time that was slept through counts",
+        simulated=(
+            "driver: paused",
+            f"{COMMITTER}test_a_machine_that_slept_proves_its_ownership_before_the_next_commit",
+        ),
+        real=Open("no test puts a machine to sleep"),
     ),
     Row(
         key="driver-clock",

@@ -104,6 +104,7 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
             if hasattr(module, name):
                 put(module, name, stand_in)
     put(importlib.import_module("stormline.runtime.zookeeper_session"), "KazooClient", kazoo_client)
+    put(importlib.import_module("stormline.runtime.committer"), "passed_secs", time.monotonic)
     holder = importlib.import_module("stormline.runtime.holder")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)

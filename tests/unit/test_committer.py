@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from stormline.runtime import clock
 from stormline.runtime import committer as module
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.errors import SessionLost
@@ -170,6 +172,32 @@ def test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_
     rig.add(1, attempt=2)
     rig.await_ended(1)
     assert rig.env.trail == [("phase", "1:2"), ("record", "1:2")]
+
+
+def test_a_machine_that_slept_proves_its_ownership_before_the_next_commit(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awake = module.passed_secs()
+    monkeypatch.setattr(module, "passed_secs", lambda: awake)
+    rig.add(1)
+    eventually(lambda: ("record", "1:1") in rig.env.trail)
+    assert rig.await_ended(1)[0].failure is None
+    rig.store.error = SessionLost("taken over meanwhile")
+    monkeypatch.setattr(module, "passed_secs", lambda: awake + 3600)
+    rig.add(2)
+    assert isinstance(rig.await_ended(2)[1].error, SessionLost)
+    assert ("phase", "2:1") not in rig.env.trail
+
+
+def test_passed_secs_goes_on() -> None:
+    before = clock.passed_secs()
+    assert not threading.Event().wait(0.02)
+    assert 0.02 <= clock.passed_secs() - before < 20
+
+
+def test_where_there_is_no_such_clock_it_is_the_monotonic_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_BOOTTIME", None)
+    assert abs(clock.passed_secs() - time.monotonic()) < 20
 
 
 def test_a_driver_whose_ownership_cannot_be_proved_begins_no_commit(rig: Rig) -> None:
