@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormline.runtime.columns import Columns, Row, Tuples
+from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.arrow import pyarrow_for
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData, UnregisteredClass, shown
@@ -67,16 +68,9 @@ def _pack_rows(rows: list[Row], source: TupleSource, registry: Registry) -> byte
     columns = [[row[i] for row in rows] for i in range(1, len(source.fields))]
     try:
         return registry.pack([len(rows), *columns])
-    except UnregisteredClass:
-        for name, column in zip(source.fields[1:], columns, strict=True):
-            for value in column:
-                try:
-                    registry.pack(value)
-                except UnregisteredClass as error:
-                    raise UnregisteredClass(
-                        f"{source.component!r} emitted to stream {source.stream!r}, field {name!r}: {error}"
-                    ) from None
-        raise
+    except UnregisteredClass as error:
+        names = dict(enumerate(source.fields[1:], 1))
+        raise unregistered_field(error, rows, names, registry.pack, (source.component, source.stream)) from None
 
 
 def _unpack_rows(packed: bytes, attempt: TransactionAttempt, registry: Registry) -> list[Row]:

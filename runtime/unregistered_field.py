@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stormline.topology.errors import UnregisteredClass
@@ -10,7 +10,7 @@ from stormline.topology.errors import UnregisteredClass
 
 def unregistered_field(
     error: UnregisteredClass,
-    rows: Iterable[Sequence[Any]],
+    rows: Sequence[Sequence[Any]],
     names: Mapping[int, str],
     pack: Callable[[Any], object],
     where: tuple[str, str],
@@ -22,8 +22,8 @@ def unregistered_field(
         pack: what has raised `error` with one of the values.
     """
     component, stream = where
-    for row in rows:
-        for i, name in names.items():
+    for i, name in names.items():
+        for row in rows:
             try:
                 pack(row[i])
             except UnregisteredClass as found:
