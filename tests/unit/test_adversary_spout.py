@@ -26,28 +26,9 @@ from stormline.runtime.memory_state_store import MemoryStateServer
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveAttempt
 from tests.kit import LEDGERS, NO_FAULT, Batch, Fault, Store, eventually
+from tests.unit.own_emitter import OwnEmitter
 
 PENDING_4 = {"topology.max.spout.pending": 4}
-
-
-class OwnEmitter:
-    """A spout that is its own coordinator and emitter; only for the driver process."""
-
-    emits_on_driver = True
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "value"))
-
-    def get_coordinator(self, conf: Any, context: Any) -> Any:
-        return self
-
-    def get_emitter(self, conf: Any, context: Any) -> Any:
-        return self
-
-    def is_ready(self) -> bool:
-        return True
-
-    def close(self) -> None: ...
 
 
 def run(spout: Any, batches: int, fault: Fault = NO_FAULT) -> list[Any]:

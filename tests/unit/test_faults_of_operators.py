@@ -15,7 +15,6 @@ from examples import flight_delays
 from stormline import (
     BaseTransactionalBolt,
     FailedException,
-    Fields,
     ICommitter,
     IOpaquePartitionedTransactionalSpout,
     IPartitionedTransactionalSpout,
@@ -28,6 +27,7 @@ from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer
 from stormline.runtime.worker import MixedVersions, StageTask
 from tests.kit import LEDGERS, line, numbers
+from tests.unit.own_emitter import OwnEmitter
 
 
 class Flights:
@@ -171,22 +171,11 @@ def test_a_graph_redeployed_while_a_commit_was_half_done_needs_permission_and_th
     assert sorted(LEDGERS["t"].all()) == list(range(40))
 
 
-class Reader:
+class Reader(OwnEmitter):
     """A spout of one partition, whose position is the number of rows that it has given. Subclasses say its kind."""
-
-    emits_on_driver = True
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "value"))
-
-    def get_coordinator(self, conf: Any, context: Any) -> Any:
-        return self
-
-    def get_emitter(self, conf: Any, context: Any) -> Any:
-        return self
 
     def is_ready_after(self, positions: Any, batches_ahead: int) -> bool:
         return int(positions.get(0) or 0) + batches_ahead < self.rows
@@ -197,8 +186,6 @@ class Reader:
     def give(self, attempt: TransactionAttempt, collector: Any, last: int | None) -> int:
         collector.emit([attempt, last or 0])
         return (last or 0) + 1
-
-    def close(self) -> None: ...
 
 
 class PartitionedReader(Reader, IPartitionedTransactionalSpout):
