@@ -21,6 +21,14 @@ from tests.chaos.schedule import KINDS
 from tests.recorded import record
 
 
+def _kinds(text: str) -> set[str]:
+    kinds, known = set(filter(None, text.split(","))), {kind.name for kind in KINDS}
+    if not kinds or kinds - known:
+        message = f"got {text!r}; kinds of faults, parted by commas, of {', '.join(sorted(known))} were expected"
+        raise argparse.ArgumentTypeError(message)
+    return kinds
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--faults", type=int, default=25)
@@ -28,7 +36,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tuples", type=int, default=1_000_000, help="of each topology, at least")
     parser.add_argument("--rate", type=int, default=4000, help="tuples a second that the source grows by meanwhile")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="no fault begins later; the check is made then")
-    parser.add_argument("--only", default="", metavar="KIND,…", help=f"of {', '.join(kind.name for kind in KINDS)}")
+    parser.add_argument("--only", type=_kinds, metavar="KIND,…", help=f"of {', '.join(kind.name for kind in KINDS)}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs there; they are kept on a violation too")
     parser.add_argument("--record", type=Path, metavar="FILE", help="put the number of faults by kind into a JSON file")
     return parser.parse_args()
@@ -44,14 +52,14 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     again = f"python -m tests.chaos --faults {options.faults} --seed {seed}"
     again += f" --tuples {options.tuples} --rate {options.rate}"
-    again += f" --only {options.only}" if options.only else ""
+    again += f" --only {','.join(sorted(options.only))}" if options.only else ""
     print(f"chaos: {again}", flush=True)
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     signal.signal(signal.SIGTERM, _interrupt)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="stormline-chaos-"))
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    only = set(filter(None, options.only.split(","))) or {kind.name for kind in KINDS}
+    only = options.only or {kind.name for kind in KINDS}
     report = Report(folder / "faults.jsonl", echo=True)
     good = False
     try:
@@ -74,6 +82,8 @@ if __name__ == "__main__":
     code = 1
     try:
         code = main()
+    except SystemExit as ended:  # argparse has said it all
+        code = int(ended.code or 0)
     except BaseException:  # interrupted, or the harness is broken: all has been stopped
         traceback.print_exc()
     finally:

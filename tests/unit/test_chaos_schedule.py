@@ -35,6 +35,14 @@ def test_faults_are_numbered_through_all_rounds_and_kinds_can_be_left_out() -> N
     assert DRIVER_KILL not in {fault.kind for one in draw(9, 103, kept) for fault in one.faults}
 
 
+def test_a_kind_that_there_is_not_is_refused_before_anything_starts() -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--only", f"{DRIVER_KILL},zookeper-kill"]
+    refused = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "argument --only: got 'driver-kill,zookeper-kill'; kinds of faults" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_both_spouts_and_both_placements_are_run_and_each_pair_of_them_in_four_rounds() -> None:
     for seed in range(10):
         two = [one.design for one in draw(seed, 25)]
