@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
+from rich.text import Text
 
 from stormline.cli.rates import Rates
 from stormline.runtime.progress import Snapshot
@@ -40,7 +41,7 @@ class Reporter:
     def __init__(self) -> None:
         # A descriptor of its own: while Spark starts, what goes to the process's standard error is held back.
         self._file = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding or "utf-8", errors="replace")
-        self.console = _Console(file=self._file, highlight=False, soft_wrap=True)
+        self.console = _Console(file=self._file, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Reporter:
         return self
@@ -54,7 +55,7 @@ class Reporter:
 
     def notice(self, text: str) -> None:
         """Print a line to standard error, whatever progress is shown."""
-        self.console.print(text, markup=False)
+        self.console.print(text)
 
     def starting(self, topology: str, state: str) -> None:
         """Take note that a run begins, and where its state is."""
@@ -174,7 +175,7 @@ class LiveReporter(LineReporter):
         super().ended(snapshot)
 
     def _draw(self, line: str) -> None:
-        self._spinner.update(text=line[: self.console.width - 3])
+        self._spinner.update(text=Text(line[: self.console.width - 3]))
         self._live.refresh()
 
 

@@ -20,7 +20,15 @@ from stormline.cli import run_session
 from stormline.cli.errors import NotDone
 from stormline.cli.leave import LeaveNow
 from stormline.cli.rates import Rates
-from stormline.cli.reporter import JsonReporter, LineReporter, Reporter, progress_line, reporter_for, summary
+from stormline.cli.reporter import (
+    JsonReporter,
+    LineReporter,
+    LiveReporter,
+    Reporter,
+    progress_line,
+    reporter_for,
+    summary,
+)
 from stormline.cli.run_session import RunOptions, RunSession
 from stormline.cli.stop_signals import StopSignals
 from stormline.runtime.errors import TopologyFailed
@@ -311,6 +319,16 @@ class TestReporters:
             assert isinstance(reporter.console.file, io.StringIO)
             lines = reporter.console.file.getvalue().splitlines()
         assert [line.split()[2] for line in lines] == ["0", "10", "20", "25"]
+
+    def test_what_is_printed_is_what_was_said(self, capfd: pytest.CaptureFixture[str]) -> None:
+        said = "attempt 6:100: fails on h:1234: [bold]no[/bold] :warning: " + "x" * 200
+        with LineReporter() as reporter:
+            reporter.notice(said)
+        with LiveReporter() as live:
+            live.starting("a:100:[b]", "state in x")
+            drawn = live._spinner.text
+        assert capfd.readouterr().err.splitlines()[0] == said
+        assert str(drawn) == "a:100:[b]  starting Spark"
 
     def test_rates_are_those_of_the_last_seconds(self) -> None:
         rates = Rates()
