@@ -10,6 +10,7 @@ from docs.fault_matrix.tests import (
     HOSTILE_RUNNER,
     JVM,
     KILLED,
+    LIMITS,
     ON_SPARK,
     RUNNER,
     SUBMIT,
@@ -226,20 +227,23 @@ ROWS = (
         fault="runs out of memory",
         must="it ends; no commit is half recorded; the next one goes on",
         simulated=Open("no double has a limit of memory"),
-        real=Open("no test limits the memory of a driver"),
+        real=Open(
+            "the kernel ends it, as kill -9 does; where `ulimit -v` lets Python fail instead, starting a thread may "
+            "hang for ever (CPython's bug 140746): it was seen, and the next driver went on when it was killed"
+        ),
     ),
     Row(
         key="driver-files",
         fault="runs out of file descriptors",
         must="the topology stops with the error; the next run goes on",
         simulated=Open("no double opens files"),
-        real=Open("no test limits the files of a driver"),
+        real=(f"{LIMITS}test_a_driver_without_file_descriptors_stops_with_the_error_and_the_next_run_goes_on",),
     ),
     Row(
         key="driver-disk",
         fault="its disk is full: Spark's own files, or the embedded ZooKeeper's",
         must="it stops or waits; nothing recorded is lost",
         simulated=Open("no double writes to a disk"),
-        real=Open("only the disk of a ZooKeeper of its own is filled (zookeeper-disk-full)"),
+        real=(f"{LIMITS}test_a_driver_whose_files_can_take_no_byte_more_stops_and_the_next_run_goes_on",),
     ),
 )
