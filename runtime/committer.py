@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 import traceback
@@ -17,6 +16,7 @@ from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.remote_commit import CommitEngine
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
 
@@ -174,9 +174,9 @@ class Committer:
                 return
             hung = self._thread
             self._now = None
-        frames = sys._current_frames().get(hung.ident or 0)
-        where = "".join(traceback.format_stack(frames)[-3:]) if frames else ""
-        log.warning("the commit of %s hangs and is abandoned; its thread goes on at\n%s", commit.run.attempt, where)
+        log.warning(
+            "the commit of %s hangs and is abandoned; its thread goes on at\n%s", commit.run.attempt, stack_of(hung)
+        )
         self._new_thread()
 
     def deadline(self) -> float | None:

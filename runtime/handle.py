@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from stormline.runtime.errors import TopologyStopped, WaitsForItself
+from stormline.runtime.loop_watch import watch_loop
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.topology_runner import TopologyRunner
 
@@ -20,6 +21,7 @@ class TopologyHandle:
         self._runner = runner
         self._thread = threading.Thread(target=runner.run, daemon=True, name=f"stormline-{name}")
         self._thread.start()
+        watch_loop(name, runner, self._thread)
 
     @property
     def txid_committed(self) -> int:

@@ -109,6 +109,7 @@ class TopologyRunner:
         self.ended = threading.Event()
         self.changed = threading.Condition()
         self.idle_looks = 0
+        self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
         self.error: BaseException | None = None
         progress.txid_committed = committed
 
@@ -136,6 +137,7 @@ class TopologyRunner:
         except BaseException as error:
             self.error = error
         finally:
+            self.step_begun = None
             try:
                 self._end()
             finally:
@@ -149,6 +151,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ the loop
 
     def _loop(self) -> None:
+        self.step_begun = time.monotonic()
         stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
         self._spout.resume(newest)
@@ -167,10 +170,13 @@ class TopologyRunner:
                 self._handle(self._inbox.get())
 
     def _next_message(self) -> WaveEnded | _Lost | _Wake:
+        self.step_begun = None
         try:
             return self._inbox.get(timeout=self._patience())
         except queue.Empty:
             return _Wake()
+        finally:
+            self.step_begun = time.monotonic()
 
     def _patience(self) -> float | None:
         times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]

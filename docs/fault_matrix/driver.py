@@ -229,7 +229,7 @@ ROWS = (
         simulated=Open("no double has a limit of memory"),
         real=Open(
             "the kernel ends it, as kill -9 does; where `ulimit -v` lets Python fail instead, starting a thread may "
-            "hang for ever (CPython's bug 140746): it was seen, and the next driver went on when it was killed"
+            "hang for ever (CPython's bug 140746): a warning says so, and the next driver goes on when it is killed"
         ),
     ),
     Row(

@@ -176,9 +176,9 @@ ROWS = (
     Row(
         key="spout-coordinator-hangs",
         fault="its coordinator does not answer",
-        must="commits go on; a log says who is waited for",
-        simulated=Open("it is called in the runner's one thread, without a time-out"),
-        real=Open("as simulated"),
+        must="ready commits go on; a warning says in which call the topology waits; all goes on when it answers",
+        simulated=(f"{UNIT}test_loop_watch.py::test_a_coordinator_that_does_not_answer_is_told_of_and_all_goes_on",),
+        real=Open("it is called in the driver's one thread, without a time-out, under any engine"),
     ),
     Row(
         key="spout-emitter-fails",

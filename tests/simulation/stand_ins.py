@@ -105,6 +105,7 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
                 put(module, name, stand_in)
     put(importlib.import_module("stormline.runtime.zookeeper_session"), "KazooClient", kazoo_client)
     put(importlib.import_module("stormline.runtime.committer"), "passed_secs", time.monotonic)
+    put(importlib.import_module("stormline.runtime.handle"), "watch_loop", lambda *watched: None)  # it only warns
     holder = importlib.import_module("stormline.runtime.holder")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)
