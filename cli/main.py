@@ -18,6 +18,8 @@ from stormline.topology.errors import StormlineError
 EXIT_CODE_INTERRUPTED = 130
 """As a shell reports it; a run that has begun has its own handlers."""
 
+_HELP_NAMES = ["-h", "--help"]
+
 
 class _StormlineGroup(click.Group):
     """Turns each StormlineError into its message and exit code 1."""
@@ -33,7 +35,7 @@ class _StormlineGroup(click.Group):
 
 @click.group(
     cls=_StormlineGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": _HELP_NAMES, "max_content_width": 100},
     epilog="Example: stormline run examples.global_count",
 )
 @click.version_option(__version__, prog_name="stormline")
@@ -42,6 +44,7 @@ def main() -> None:
 
 
 for _command in (run_command, explain_command, visualize_command, compile_command, submit_command):
+    _command.context_settings.setdefault("help_option_names", _HELP_NAMES)  # without the group too: click caches them
     main.add_command(_command)
 
 if __name__ == "__main__":
