@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.chaos.postgresql import PostgreSQL, binaries
+from tests.cluster.lives import Lives
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.zookeeper_server import ZooKeeperServer
 
@@ -15,6 +17,14 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """A real ZooKeeper, the same for all tests; each takes a root of its own."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+@pytest.fixture
+def lives(tmp_path: Path) -> Iterator[Lives]:
+    """Drivers one after another; what they start has ended when the test has."""
+    made = Lives(tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -7,64 +7,16 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
-import pytest
-
-from tests.cluster.driver_process import DriverProcess
+from tests.cluster.lives import LIFE_SECS, Lives
 from tests.topologies.keyed_sums import DATA, TASKS, TRANSACTIONS
 
 SEED = 20
-LIFE_SECS = 90.0
 
 STARTING = "while it starts"
 RANDOM = "some time after a commit"
 AT_POINTS = ["prepare:0:4", "within:0:4", "within:1:3", "after:0:3", "after:1:4"]  # see keyed_sums
-
-
-class Lives:
-    """The lives of one topology's drivers."""
-
-    def __init__(self, directory: Path) -> None:
-        self.database = directory / "sums.sqlite"
-        self._state_dir = directory / "state"
-        self._output = directory / "output.txt"
-        self._drivers: list[DriverProcess] = []
-
-    def start(self, open_in: str, kill_at: str = "") -> DriverProcess:
-        env = {"KEYED_SUMS_DB": str(self.database), "KEYED_SUMS_OPEN": open_in, "KEYED_SUMS_KILL": kill_at}
-        driver = DriverProcess("tests.topologies.keyed_sums", self._state_dir, self._output, env)
-        self._drivers.append(driver)
-        return driver
-
-    def close(self) -> None:
-        """See all processes end that the drivers had started."""
-        left = [process for driver in self._drivers for process in driver.close()]
-        self._drivers = []
-        assert left == [], "processes of a killed driver did not end by themselves"
-
-    @property
-    def output(self) -> str:
-        return self._output.read_text()
-
-    def txid_stored(self) -> int:
-        """Return the last transaction of which anything is stored."""
-        if not self.database.exists():
-            return 0
-        with closing(sqlite3.connect(self.database, timeout=20)) as db:
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'commits'").fetchone():
-                return 0
-            (txid,) = db.execute("SELECT coalesce(max(txid), 0) FROM commits").fetchone()
-            return int(txid)
-
-
-@pytest.fixture
-def lives(tmp_path: Path) -> Iterator[Lives]:
-    made = Lives(tmp_path)
-    yield made
-    made.close()
 
 
 def live_and_be_killed(lives: Lives, when: str, rng: random.Random) -> None:
