@@ -56,6 +56,8 @@ def loops_a_cpu_second() -> int:
 class Computes(BaseTransactionalBolt, ICommitter):
     """A committer whose commit is work."""
 
+    gathers = ("sum",)
+
     def __init__(self, loops: int) -> None:
         self.loops = loops
 

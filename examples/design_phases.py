@@ -43,6 +43,8 @@ NOTES: dict[int, list[Note]] = {}  # by txid: what D knew when it finished, itse
 class Noting(BaseTransactionalBolt):
     """Notes the phases of its own execute and finish_batch, and emits all notes that it has."""
 
+    gathers = ("executed", "notes")
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.conf = conf
         self.context = context

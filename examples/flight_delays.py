@@ -88,9 +88,11 @@ class PartialCounts(BaseBatchBolt):
 class StoreFlights(BaseTransactionalBolt, ICommitter):
     """Adds up the counts of a batch and stores them.
 
-    It opens the database in `finish_batch`. Opened in `prepare` it would work as well, but a bolt with an open
-    connection cannot travel, so all its tuples would have to come to the driver for the commit.
+    It says what it gathers, so it is executed on the executors; and so it opens the database in `finish_batch`, which
+    runs in the driver only, not in `prepare`.
     """
+
+    gathers = ("carriers", "departures")
 
     def __init__(self, database: Path) -> None:
         self.database = database
@@ -113,6 +115,11 @@ class StoreFlights(BaseTransactionalBolt, ICommitter):
 
     def finish_batch(self) -> None:
         FlightStore(self.database, self.topology_id).add(self.token, self.carriers, self.departures)
+
+    def get_component_configuration(self) -> Config:
+        own = Config()
+        own.register_serialization(Delays)  # what is gathered is plain data, or of registered classes
+        return own
 
 
 def database() -> Path:

@@ -75,6 +75,8 @@ class BatchCount(BaseBatchBolt):
 class UpdateGlobalCount(BaseTransactionalBolt, ICommitter):
     """Adds a batch's count to the stored one, unless this transaction has done so before."""
 
+    gathers = ("sum",)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.collector = collector
         self.attempt = batch_id

@@ -69,6 +69,8 @@ BUCKET_DATABASE: dict[int, BucketValue] = {}
 class KeyedCountUpdater(BaseTransactionalBolt, ICommitter):
     """Stores the count of each word; the fields grouping brings all tuples of one word to one task."""
 
+    gathers = ("counts",)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.collector = collector
         self.id = batch_id
@@ -109,6 +111,8 @@ class Bucketize(BaseBasicBolt):
 
 class BucketCountUpdater(BaseTransactionalBolt):
     """Stores how many words each bucket holds."""
+
+    gathers = ("deltas",)
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.collector = collector

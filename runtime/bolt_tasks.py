@@ -7,7 +7,7 @@ from typing import Any
 
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.columns import Tuples, delivered, rows_of
-from stormline.runtime.deferred_state import check_all_travels, pack_state
+from stormline.runtime.gathered import OtherState, pack_gathered
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.packed import Packed
 from stormline.runtime.task_environment import TaskEnvironment
@@ -15,6 +15,8 @@ from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.gathering import gathered_by
+from stormline.topology.serialization import Registry
 from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
@@ -60,13 +62,9 @@ class BasicBoltTask:
         """Do nothing: a BasicBolt never learns of batches."""
         return True
 
-    def pack(self, emitted: Emitted) -> DeferredTask:
-        """Return what the commit phase needs, where the bolt stands downstream of a committer."""
-        return DeferredTask(emitted=emitted)
-
 
 class BatchBoltTask:
-    """A fresh bolt for one attempt. `deferred`: it finishes in the commit phase, not here."""
+    """A fresh bolt for one attempt, prepared. `gathers`: it is deferred, and finishes in the commit phase, not here."""
 
     def __init__(
         self,
@@ -75,14 +73,15 @@ class BatchBoltTask:
         task: int,
         collector: TaskCollector,
         on_failure: OnFailure,
-        deferred: bool,
+        gathers: Sequence[str] | None,
     ) -> None:
         self.collector = collector
         self.bolt = bolt
         self._component = component
         self._task = task
         self._on_failure = on_failure
-        self._deferred = deferred
+        self._gathers = gathers
+        self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own."""
@@ -95,7 +94,7 @@ class BatchBoltTask:
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
-        if self._deferred:
+        if self._gathers is not None:
             return True
 
         def call() -> None:
@@ -104,10 +103,13 @@ class BatchBoltTask:
 
         return run_guarded(call, self._component, self._task, "finish_batch", self._on_failure)
 
-    def pack(self, emitted: Emitted) -> DeferredTask:
-        """Return what the commit phase needs; raise `CannotTravel` where the state cannot be packed."""
-        check_all_travels(self.bolt)
-        return DeferredTask(state=pack_state(self.bolt), emitted=emitted)
+    def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
+        """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
+        assert self._gathers is not None
+        assert self._other is not None
+        who = f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
+        self._other.check(self.bolt, who)
+        return DeferredTask(pack_gathered(self.bolt, self._gathers, who, registry), emitted)
 
 
 class BasicBoltAtCommit(IBatchBolt):
@@ -131,17 +133,6 @@ class BasicBoltAtCommit(IBatchBolt):
         """Do nothing: a BasicBolt never learns of batches."""
 
 
-class HeldTuples:
-    """Stands for a deferred task whose state cannot travel: keeps its tuples for the commit phase."""
-
-    def __init__(self) -> None:
-        self.tuples: list[tuple[int, int, Packed]] = []
-
-    def hold(self, edge: int, source_task: int, packed: Packed) -> None:
-        """Keep packed tuples."""
-        self.tuples.append((edge, source_task, packed))
-
-
 def begin_batch(
     env: TaskEnvironment,
     component: str,
@@ -161,6 +152,7 @@ def begin_batch(
         bolt = env.fresh_bolt(component)
         bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
         collector.flush()
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, planned.deferred))
+        gathers = gathered_by(bolt) if planned.deferred else None
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None

@@ -27,7 +27,6 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
         report = by_place.get(place)
         if report is None:
             continue
-        result.cannot_travel.update(report.cannot_travel)
         result.busy_secs_of[place[0]] = result.busy_secs_of.get(place[0], 0.0) + report.busy_secs
         result.overfull |= report.overfull
         for stage, rows in report.rows_of.items():
@@ -39,7 +38,6 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             merged.rows += part.rows
             for task, deferred in part.deferred.items():
                 merged.deferred[task] = _together(merged.deferred.get(task), deferred)
-            merged.emitters = {**merged.emitters, **report.emitters}
     spout = layout.plan.spout.id
     if missing:
         _fail_all(result, spout, f"the reports of {len(missing)} of {len(expected)} Spark tasks have not arrived")
@@ -60,8 +58,8 @@ def _together(one: DeferredTask | None, other: DeferredTask) -> DeferredTask:
     """Return what several slots keep of one deferred task: tuples, of which each slot has its own."""
     if one is None:
         return other
-    assert one.state is None, "the state of a task is in one slot"
-    assert other.state is None, "the state of a task is in one slot"
+    assert one.gathered is None, "what a task gathered is in one slot"
+    assert other.gathered is None, "what a task gathered is in one slot"
     return DeferredTask(tuples=[*one.tuples, *other.tuples])
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
 from stormline.runtime.emitted_batches import BatchCheck
-from stormline.runtime.rebinding import rebound
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
     ColumnCannotTravel,
@@ -101,9 +100,6 @@ class TaskCollector:
         self._plain = {stream: output for stream, output in outputs.items() if not output.declaration.direct}
         self._closed = False
         self._lost_rows: BaseException | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebound, ("collector",)
 
     def __deepcopy__(self, memo: Any) -> TaskCollector:
         return self

@@ -1,29 +1,31 @@
 """CommitRun: the commit phase of one attempt, led from the driver process.
 
-Deferred bolts finish stage by stage: the tasks placed on the driver side by side in threads, those placed on the
-executors in one job beside them. What they emit goes to the deferred bolts of later stages, in the same commit phase.
+Deferred bolts finish stage by stage: the tasks placed on the driver side by side, each in a thread that is its own for
+as long as the topology runs; those placed on the executors in one job beside them. What they emit goes to the deferred
+bolts of later stages, in the same commit phase.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from stormline.runtime.bolt_tasks import BasicBoltAtCommit, execute_tuples
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.columns import Columns, Row, Tuples
-from stormline.runtime.deferred_state import CannotTravel, unpack_state
+from stormline.runtime.gathered import OtherState, restore_gathered
 from stormline.runtime.guard import run_guarded
+from stormline.runtime.own_thread import CallAbandoned
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
-from stormline.runtime.side_by_side import run_beside
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
+from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
-
-COMMIT_THREADS_MAX = 64
 
 
 class _ToLaterStage:
@@ -45,7 +47,7 @@ class _ToLaterStage:
 
 
 class CommitTask:
-    """One task of a deferred bolt in one commit."""
+    """One task of a deferred bolt in one commit. `executing_secs`: how long it prepared and executed."""
 
     def __init__(self, env: TaskEnvironment, planned: PlannedComponent, task: int, result: AttemptResult) -> None:
         self._env = env
@@ -54,6 +56,7 @@ class CommitTask:
         self.task = task
         self.sent: list[Delivery] = []
         self.failure: Failure | None = None
+        self.executing_secs = 0.0
         self._abandoned = False
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
@@ -70,18 +73,22 @@ class CommitTask:
             outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
         return outputs
 
-    def restore(self) -> None:
-        """Take over the state that the processing phase left; raise `CannotTravel` where it does not fit."""
-        if self._deferred.state is not None:
-            conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
-            bindings = {"conf": conf, "context": context, "collector": self.collector}
-            unpack_state(self._bolt, self._deferred.state, bindings)
+    @property
+    def component(self) -> str:
+        """Id of the bolt."""
+        return self._planned.id
+
+    @property
+    def basic(self) -> bool:
+        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
+        return isinstance(self._bolt, BasicBoltAtCommit)
 
     def run(self, inbox: Sequence[Delivery]) -> None:
-        """Execute what is left to execute, and finish."""
-        if self._deferred.state is None:
-            self._guarded(self._prepare, "prepare")
+        """Prepare, take over what was gathered, execute what is left to execute, and finish."""
+        begun = time.monotonic()
+        self._guarded(self._prepare, "prepare")
         self._guarded(lambda: self._execute(inbox), "execute")
+        self.executing_secs = time.monotonic() - begun
         self._guarded(self._finish, "finish_batch")
         self.collector.close()
 
@@ -100,6 +107,8 @@ class CommitTask:
     def _prepare(self) -> None:
         conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
         self._bolt.prepare(conf, context, self.collector, self._attempt)
+        if self._deferred.gathered is not None:
+            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)
         self.collector.flush()
 
     def _finish(self) -> None:
@@ -107,6 +116,13 @@ class CommitTask:
         self.collector.flush()
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
+        gathers = gathered_by(self._bolt)
+        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
+        self._execute_all(inbox)
+        if other is not None:
+            other.check(self._bolt, f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
+
+    def _execute_all(self, inbox: Sequence[Delivery]) -> None:
         for stream, direct, packed in self._deferred.emitted:
             tuples = packed.unpack_whole(self._attempt, self._env.registry)
             if isinstance(tuples, Columns):
@@ -132,13 +148,23 @@ class _Turn:
         there: list[PlannedComponent] = []
         for planned in (env.plan.components[name] for name in components):
             (there if planned.commit_placement is Placement.EXECUTORS else here).append(planned)
+        self._env = env
         self.here = [CommitTask(env, planned, task, result) for planned in here for task in planned.tasks]
         self.there = RemoteTurn(env, there, result, engine) if there else None
 
-    def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
-        """Run all tasks to their end."""
-        calls = [partial(task.run, inbox.get(task.task, ())) for task in self.here]
-        run_beside(calls, COMMIT_THREADS_MAX, partial(self.there.run, inbox) if self.there is not None else None)
+    def run(self, inbox: Mapping[int, Sequence[Delivery]], caller: object) -> None:
+        """Run all tasks to their end, each in its own thread; one that is always alone in that of the committer."""
+        if self.there is None and len(self.here) == 1 and not self.here[0].basic:
+            self.here[0].run(inbox.get(self.here[0].task, ()))
+            return
+        begin = self._env.commit_threads.begin
+        calls = [begin(task.task, partial(task.run, inbox.get(task.task, ())), caller) for task in self.here]
+        try:
+            if self.there is not None:
+                self.there.run(inbox)
+        finally:
+            for call in calls:
+                call.wait()
 
     def failure(self) -> Failure | None:
         """Return why it failed, a fatal reason first, or None."""
@@ -161,33 +187,23 @@ class _Turn:
 
 
 class CommitRun:
-    """The commit phase of one attempt. `cannot_travel` names a bolt whose state did not fit, and why."""
+    """The commit phase of one attempt."""
 
     def __init__(self, env: TaskEnvironment, result: AttemptResult, engine: CommitEngine) -> None:
         self._env = env
         self._result = result
         self.attempt = result.attempt
-        self.cannot_travel: tuple[str, str] | None = None
         self._abandoned = False
         self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
 
     def run(self) -> Failure | None:
-        """Run it to its end; return why it failed, or None. No effect precedes the restoring of all state here."""
-        for task in (task for turn in self._turns for task in turn.here):
-            try:
-                task.restore()
-            except CannotTravel as error:
-                component = self._env.component_of(task.task)
-                self.cannot_travel = (component, str(error))
-                return Failure(component, task.task, f"its state cannot travel: {error}", counts=False)
+        """Run it to its end; return why it failed, or None."""
         failure = self._commit_emitters()
         inbox: dict[int, list[Delivery]] = {}
         for turn in self._turns:
             if failure is not None or self._abandoned:
                 break
-            turn.run(inbox)
-            if turn.there is not None:
-                self.cannot_travel = turn.there.cannot_travel
+            turn.run(inbox, self)
             failure = turn.failure()
             for delivery in turn.sent():
                 inbox.setdefault(delivery[2], []).append(delivery)
@@ -209,20 +225,28 @@ class CommitRun:
         return None
 
     def _commit_emitter(self, task: int) -> None:
-        with self._env.emitter_turn(task, self, lambda: not self._abandoned) as emitter:
-            if emitter is None:
-                return  # abandoned while the emitter emitted
-            packed = self._result.emitters.get(task)
-            if packed is not None:
-                spout = self._env.plan.spout
-                collector = TaskCollector(spout, task, self.attempt, {})
-                bindings = {"conf": self._env.conf(spout.id), "context": self._env.context(spout.id, task)}
-                unpack_state(emitter, packed, {**bindings, "collector": collector})
+        def commit(emitter: Any) -> None:
+            if self._abandoned:  # while the emitter emitted
+                raise CallAbandoned("the commit was abandoned")
             emitter.commit(self.attempt)
+
+        self._env.emitters.call(task, commit, self)
+
+    def executing_secs(self) -> dict[str, float]:
+        """Return how long the bolts that execute here for want of `gathers` have prepared and executed, by bolt."""
+        secs: dict[str, float] = {}
+        for task in (task for turn in self._turns for task in turn.here):
+            if self._env.plan.components[task.component].stage is None:
+                secs[task.component] = secs.get(task.component, 0.0) + task.executing_secs
+        return secs
 
     def abandon(self) -> None:
         """Begin no further call of user code: another attempt, or another driver, has taken this one's place."""
         self._abandoned = True
-        self._env.withdraw(self)
+        self._env.emitters.withdraw(self)
         for turn in self._turns:
             turn.abandon()
+
+    def give_up(self) -> None:
+        """Wait no more for the tasks that hang: they get other threads."""
+        self._env.commit_threads.give_up(self)

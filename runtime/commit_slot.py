@@ -1,11 +1,11 @@
-"""CommitSlot: what one Spark task of a commit does: restores its bolts, executes what is left, and finishes them."""
+"""CommitSlot: what one Spark task of a commit does: prepares its bolts, executes what is left, and finishes them."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from stormline.runtime.commit_runner import COMMIT_THREADS_MAX, CommitTask
-from stormline.runtime.deferred_state import CannotTravel
+from stormline.runtime.commit_runner import CommitTask
+from stormline.runtime.commit_threads import COMMIT_THREADS_MAX
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.remote_commit import (
     CommitPart,
@@ -29,8 +29,7 @@ from stormline.topology.errors import CorruptData
 class CommitSlot:
     """One part of one turn of a commit. Runs user code at most once, and none where Spark has begun it before.
 
-    No effect in this part precedes the restoring of all its bolts. Its bolt tasks run side by side in threads, as in
-    the driver. `spark_attempt`: Spark's own number of this execution of the Spark task.
+    Its bolt tasks run side by side in threads. `spark_attempt`: Spark's own number of this execution of the Spark task.
     """
 
     def __init__(self, env: TaskEnvironment, sealed: bytes, spark_attempt: int) -> None:
@@ -66,14 +65,8 @@ class CommitSlot:
             CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)
             for given in part.tasks
         ]
-        unfit: list[TaskReply] = []
-        for task in self._tasks:
-            try:
-                task.restore()
-            except CannotTravel as error:
-                unfit.append(TaskReply(task.task, cannot_travel=str(error)))
-        if unfit or self._abandoned:
-            return tuple(unfit)
+        if self._abandoned:
+            return ()
         replies: list[TaskReply] = []
         calls = [
             partial(self._run_task, part, given, task, replies)

@@ -7,8 +7,8 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from stormline.runtime.batches import record_of
 from stormline.runtime.clock import passed_secs
@@ -39,13 +39,13 @@ class CommitEnded:
     """A commit has come to its end.
 
     It is recorded where there is neither a `failure` of the commit phase nor an `error`: why nothing more can be
-    committed by this driver. `cannot_travel` names a bolt whose state did not fit, and why.
+    committed by this driver. `executing_secs`: see `CommitRun.executing_secs`.
     """
 
     attempt: TransactionAttempt
     failure: Failure | None = None
-    cannot_travel: tuple[str, str] | None = None
     error: BaseException | None = None
+    executing_secs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -174,6 +174,7 @@ class Committer:
                 return
             hung = self._thread
             self._now = None
+        commit.run.give_up()
         log.warning(
             "the commit of %s hangs and is abandoned; its thread goes on at\n%s", commit.run.attempt, stack_of(hung)
         )
@@ -277,7 +278,7 @@ class Committer:
             self._now = None
             if failure is None and error is None:
                 self._committed = attempt.transaction_id
-        self._end(CommitEnded(attempt, failure, commit.run.cannot_travel, error))
+        self._end(CommitEnded(attempt, failure, error, commit.run.executing_secs()))
         return error is None
 
     def _end(self, ended: CommitEnded) -> None:

@@ -11,6 +11,7 @@ from stormline.runtime.spout_driver import number_of_partitions
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import FailedException, SerializationError
+from stormline.topology.spout_parts import optional
 from stormline.topology.topology import ComponentKind
 
 
@@ -29,19 +30,17 @@ class EmitterTask:
         self._positions = dict(wave.positions)
         self._committed = wave.committed
 
-    def _clean_up(self, emitter: Any) -> None:
-        committed, self._committed = self._committed, 0
-        if committed > 0 and hasattr(emitter, "cleanup_before"):
-            emitter.cleanup_before(committed + 1)
-
     def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]) -> None:
-        """Emit this task's share of one attempt, and note its `partitions`. Raises what the emitter raises.
+        """Emit this task's share of one attempt, where its emitter lives, and note its `partitions`.
 
-        Where the emitter commits in this process too, its `commit` is never called meanwhile.
+        Raises what the emitter raises; `CallAbandoned` where it hangs, or the wave was cancelled.
         """
-        with self._env.emitting(self._task) as emitter:
-            self._clean_up(emitter)
+
+        def emit(emitter: Any) -> None:
             self._emit(emitter, wave_attempt, collector, partitions)
+            collector.flush()
+
+        self._env.emitters.emit(self._task, emit)
 
     def _emit(
         self,
@@ -53,6 +52,7 @@ class EmitterTask:
         kind = self._spout.component.kind
         if kind is ComponentKind.TRANSACTIONAL_SPOUT:
             emitter.emit_batch(wave_attempt.attempt, self._env.copied(wave_attempt.metadata), collector)
+            optional(emitter, "cleanup_before")(self._committed)
         elif kind is ComponentKind.PARTITIONED_SPOUT:
             self._emit_partitioned(emitter, wave_attempt, collector, partitions)
         elif wave_attempt.frozen:

@@ -37,6 +37,7 @@ def run_driver_stage(env: TaskEnvironment, layout: Layout, wave: Wave) -> tuple[
     """Run stage 0 here, where the spout's data lives in the driver; nothing where Spark runs stage 0."""
     if layout.plan.stages[0].placement is not Placement.DRIVER:
         return [], []
+    env.emitters.begin_wave()
     given = list(StageRunner(env, layout, wave, 0, 0).run(()))
     return (
         [(slot, block) for slot, block in given if stage_of(block) != FOR_DRIVER],
@@ -76,7 +77,8 @@ class InProcessEngine:
             yield from StageRunner(self._workers, self._layout, wave, stage, slot).run(mine)
 
     def cancel(self) -> None:
-        """Do nothing: user code cannot be interrupted in this process."""
+        """Let the emitters that emit now be the last: user code cannot be interrupted in this process."""
+        self._env.emitters.cancel_wave()
 
     def commit(self, request: CommitRequest) -> list[bytes]:
         """Run one turn of a commit, through the same bytes as on Spark."""

@@ -1,4 +1,4 @@
-"""Says where a topology's loop hangs, as in a coordinator of a spout that does not answer."""
+"""Says where a topology's loop hangs, or its spout's coordinator does not answer."""
 
 from __future__ import annotations
 
@@ -11,27 +11,44 @@ from stormline.runtime.topology_runner import TopologyRunner
 
 LOOK_SECS = 5.0
 HANGS_SECS = 30.0
-"""How long a step may take before there is a warning; each further one comes when it has taken twice as long."""
+"""How long a call may take before there is a warning; each further one comes when it has taken twice as long."""
 
 log = logging.getLogger("stormline")
 
 
 def watch_loop(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
-    """Watch over a loop, which also calls coordinators, in a thread that ends with it."""
+    """Watch over a loop and a coordinator, in a thread that ends with the loop."""
     threading.Thread(target=_watch, args=(name, runner, loop), daemon=True, name=f"stormline-{name}-watch").start()
 
 
+class _Patience:
+    """Warns of one thread whose present call, known by when it began, takes too long."""
+
+    def __init__(self, warning: str, thread: threading.Thread) -> None:
+        self._warning = warning
+        self._thread = thread
+        self._begun: float | None = None
+        self._secs = HANGS_SECS
+
+    def look(self, name: str, begun: float | None) -> None:
+        if begun != self._begun:
+            self._begun, self._secs = begun, HANGS_SECS
+        if begun is not None and time.monotonic() - begun >= self._secs:
+            self._secs *= 2
+            log.warning(self._warning, name, time.monotonic() - begun, stack_of(self._thread))
+
+
 def _watch(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
-    step, patience_secs = None, HANGS_SECS
+    step = _Patience(
+        "topology %r has waited for %.0f s in one call; until that returns, nothing begins but commits that were ready "
+        "before. It is at\n%s",
+        loop,
+    )
+    question = _Patience(
+        "topology %r has waited for %.0f s for its spout's coordinator; until it answers, no new batch begins. It is "
+        "at\n%s",
+        runner.spout.thread,
+    )
     while not runner.ended.wait(LOOK_SECS):
-        if step != runner.step_begun:
-            step, patience_secs = runner.step_begun, HANGS_SECS
-        if step is not None and time.monotonic() - step >= patience_secs:
-            patience_secs *= 2
-            log.warning(
-                "topology %r has waited for %.0f s in one call; until that returns, nothing begins but commits that "
-                "were ready before. It is at\n%s",
-                name,
-                time.monotonic() - step,
-                stack_of(loop),
-            )
+        step.look(name, runner.step_begun)
+        question.look(name, runner.spout.asked_at)

@@ -88,12 +88,11 @@ class CommitPart:
 
 @dataclass(frozen=True, slots=True)
 class TaskReply:
-    """What became of one bolt task. `cannot_travel`: its state did not fit into the bolt, and why."""
+    """What became of one bolt task."""
 
     task: int
     sent: Sequence[PackedDelivery] = ()
     failure: Failure | None = None
-    cannot_travel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

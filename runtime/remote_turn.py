@@ -29,8 +29,8 @@ log = logging.getLogger("stormline")
 class RemoteTurn:
     """The tasks of `components`, which have their turn together on the executors.
 
-    After `run`: what they `sent`, why they failed, and whose state did not fit there. Only replies of every task make
-    a turn that did not fail (law 5).
+    After `run`: what they `sent`, and why they failed. Only replies of every task make a turn that did
+    not fail (law 5).
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class RemoteTurn:
         self._abandoned = False
         self.sent: list[Delivery] = []
         self.failures: list[Failure] = []
-        self.cannot_travel: tuple[str, str] | None = None
 
     def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
         """Run all tasks to their end."""
@@ -103,11 +102,6 @@ class RemoteTurn:
         component = self._env.component_of(reply.task)
         if reply.failure is not None:
             self.failures.append(reply.failure)
-        elif reply.cannot_travel is not None:
-            self.cannot_travel = (component, reply.cannot_travel)
-            self.failures.append(
-                Failure(component, reply.task, f"its state cannot travel: {reply.cannot_travel}", counts=False)
-            )
 
         def call() -> None:  # the user's serializers read here
             self.sent += unpack_deliveries(reply.sent, self._attempt, self._env)

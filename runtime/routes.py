@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stormline.runtime import blocks
-from stormline.runtime.blocks import Outbox
 from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.runtime.packed import Packed, in_segments
 from stormline.runtime.routing import Split
 from stormline.topology.plan import Edge
 
 Pack = Callable[[Tuples], Packed]
+Send = Callable[[int, Packed], None]
 
 
-class Exchange:
-    """The route of one attempt's tuples from one task over one edge to other slots."""
+class PackedRoute:
+    """The route of one attempt's tuples from one task over one edge, packed, many at a time.
 
-    __slots__ = ("buffers", "edge", "index", "outbox", "pack", "split", "task", "tasks")
+    `send` takes them with the task that they are for: to its slot, or to be kept for the commit phase.
+    """
 
-    def __init__(
-        self, index: int, edge: Edge, task: int, split: Split, tasks: Sequence[int], outbox: Outbox, pack: Pack
-    ) -> None:
-        self.index = index
+    __slots__ = ("buffers", "edge", "pack", "send", "split", "task", "tasks")
+
+    def __init__(self, edge: Edge, task: int, split: Split, tasks: Sequence[int], pack: Pack, send: Send) -> None:
         self.edge = edge
         self.task = task
         self.tasks = tasks
         self.split = split
-        self.outbox = outbox
         self.pack = pack
+        self.send = send
         self.buffers: dict[int, list[Row]] = {}
 
     def take(self, tuples: Tuples) -> None:
@@ -57,7 +57,7 @@ class Exchange:
             self._send(target, rows)
 
     def _send(self, target: int, tuples: Tuples) -> None:
-        self.outbox.send((self.index, self.edge.index, self.task, target), self.pack(tuples))
+        self.send(target, self.pack(tuples))
 
     def flush(self) -> None:
         """Send what is left."""
@@ -81,8 +81,7 @@ class HeldEmits:
 
 
 class HandOver:
-    """The route of one attempt's tuples from one task over one edge to `deliver`: by plain call to tasks of this slot,
-    or to be kept for the commit phase."""
+    """The route of one attempt's tuples from one task over one edge to tasks of this slot, by plain call."""
 
     def __init__(self, split: Split, tasks: Sequence[int], deliver: Callable[[int, Tuples], None]) -> None:
         self._split = split

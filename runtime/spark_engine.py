@@ -201,6 +201,7 @@ class SparkEngine:
 
     def cancel(self) -> None:
         """Cancel the job of the wave; its tasks end within the kill timeout, and what they give is ignored."""
+        self._env.emitters.cancel_wave()
         self._sc.cancelJobGroup(self._run)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from stormline.runtime.errors import InvalidPartitions
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.topology.spout_parts import COORDINATOR, check_part, optional
 from stormline.topology.topology import ComponentKind
 
 
@@ -30,11 +31,12 @@ class SpoutDriver:
         self._who = f"the coordinator of spout {spout.id!r}"
         made: Any = spout.component.obj
         self._coordinator = made.get_coordinator(env.conf(spout.id), env.context(spout.id, spout.tasks[0]))
+        check_part(spout.id, self._coordinator, self._kind, COORDINATOR)
 
     def resume(self, prev_metadata: Any) -> None:
         """Tell a coordinator that wants to know the newest stored metadata, None where there is none."""
-        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT and hasattr(self._coordinator, "resume"):
-            self._coordinator.resume(prev_metadata)
+        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
+            optional(self._coordinator, "resume")(prev_metadata)
 
     def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
         """Tell whether a new batch may begin.
@@ -57,4 +59,4 @@ class SpoutDriver:
 
     def close(self) -> None:
         """Close the coordinator."""
-        self._coordinator.close()
+        optional(self._coordinator, "close")()

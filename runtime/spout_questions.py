@@ -3,59 +3,98 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from stormline.runtime.errors import StateTooLarge
 from stormline.runtime.failures import fatal_error
 from stormline.runtime.guard import failure_of
+from stormline.runtime.own_thread import OwnThread
 from stormline.runtime.spout_driver import SpoutDriver
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.errors import FailedException, SerializationError, StormlineError
 
 log = logging.getLogger("stormline")
 
+ANSWER_SECS = 0.05
+"""After this time what is ready begins: a coordinator whose `is_ready` sleeps is not asked for all that may begin."""
+
 _NOT_NOW = object()
 
 
+@dataclass(frozen=True, slots=True)
+class SpoutAnswer:
+    """What defines new batches, by txid, and whether there may be more now; None: ask later. `error`: it must stop."""
+
+    begun: Mapping[int, Any] = field(default_factory=dict)
+    more: bool | None = None
+    error: BaseException | None = None
+
+
 class SpoutQuestions:
-    """Asks the coordinator of any kind of spout, in the thread of the topology's loop.
+    """Asks the coordinator of any kind of spout, in a thread of its own: it may sleep, and never holds up the loop.
 
     After a `FailedException` it is asked again later; any other error of it ends the topology, with its traceback.
     """
 
-    def __init__(self, env: TaskEnvironment) -> None:
+    def __init__(self, env: TaskEnvironment, on_answer: Callable[[SpoutAnswer], None]) -> None:
         self._env = env
-        self._spout = SpoutDriver(env)
+        self._on_answer = on_answer
+        self._own = OwnThread(f"stormline-coordinator-{env.plan.topology_id}")
+        self.thread = self._own.thread
+        self.asked_at: float | None = None  # None: no answer is awaited
+        try:
+            self._spout = self._own.call(lambda: SpoutDriver(env))
+        except BaseException:
+            self._own.close()
+            raise
 
     def resume(self, newest: Any) -> None:
         """Tell the coordinator the newest stored metadata, None where there is none."""
         try:
-            self._spout.resume(self._env.copied(newest))
+            self._own.call(partial(self._spout.resume, self._env.copied(newest)))
         except BaseException as error:
             raise self._fatal(error) from error
 
-    def define(
-        self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int
-    ) -> tuple[dict[int, Any], bool | None]:
-        """Return what defines at most `room` new batches, by txid, and whether there may be more now; None: ask later.
+    def ask(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
+        """Ask what defines at most `room` new batches; the answer comes by `on_answer`, from the coordinator's thread.
 
         Args:
             first: txid of the first of them.
             prev: metadata of the batch before it.
             positions: metadata of each partition after batch `known`, the newest of which it is known.
         """
+        assert self.asked_at is None
+        self.asked_at = time.monotonic()
+        self._own.begin(partial(self._answer, first, room, prev, dict(positions), known))
+
+    def answered(self) -> None:
+        """Take note that the answer has arrived."""
+        self.asked_at = None
+
+    def _answer(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
+        try:
+            answer = self._define(first, room, prev, positions, known)
+        except BaseException as error:
+            answer = SpoutAnswer(error=error)
+        self._on_answer(answer)
+
+    def _define(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> SpoutAnswer:
         begun: dict[int, Any] = {}
-        while len(begun) < room:
+        until = time.monotonic() + ANSWER_SECS
+        while len(begun) < room and not (begun and time.monotonic() >= until):
             txid = first + len(begun)
             ready = self._ask(self._spout.is_ready, positions, txid - 1 - known)
             if ready is not True:
-                return begun, None if ready is _NOT_NOW else False
+                return SpoutAnswer(begun, None if ready is _NOT_NOW else False)
             metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
             if metadata is _NOT_NOW:
-                return begun, None
+                return SpoutAnswer(begun, None)
             prev = begun[txid] = self.named(self._env.copied, metadata)
-        return begun, True
+        return SpoutAnswer(begun, True)
 
     def named(self, call: Callable[[Any], Any], metadata: Any) -> Any:
         """Call what packs metadata; an error of what the spout gave names the spout."""
@@ -66,7 +105,9 @@ class SpoutQuestions:
 
     def close(self) -> None:
         """Close the coordinator."""
-        self._spout.close()
+        call = self._own.begin(self._spout.close)
+        self._own.close()
+        call.wait()
 
     def _ask(self, question: Callable[..., object], *args: object) -> object:
         try:

@@ -11,28 +11,26 @@ import cloudpickle
 
 from stormline.runtime import blocks, routing
 from stormline.runtime.blocks import Outbox
-from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, HeldTuples, begin_batch
+from stormline.runtime.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.columns import Tuples, columns_of
-from stormline.runtime.deferred_state import CannotTravel, pack_state
 from stormline.runtime.emission import EmitterTask
 from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
 from stormline.runtime.packed import ARROW, Packed
-from stormline.runtime.routes import Exchange, HandOver, HeldEmits
+from stormline.runtime.routes import HandOver, HeldEmits, PackedRoute
 from stormline.runtime.routing import Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
-from stormline.topology.contracts import ICommitterTransactionalSpout
-from stormline.topology.errors import CorruptData, EmitterCannotTravel
+from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
-from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
+from stormline.topology.plan import Edge, PlannedComponent, Transfer
 
 SlotBlock = tuple[int, bytes]
 
 KEPT_ROWS_MAX = 65_536
-"""Rows that one slot keeps of one attempt for the commit phase: more would be too much for the driver."""
+"""Rows that one slot keeps of one attempt for a stage that is left out of the wave: more are better executed there."""
 
 
 @dataclass(slots=True)
@@ -49,8 +47,6 @@ class SlotReport:
     slot: int
     execution: bytes
     attempts: list[AttemptResult]
-    cannot_travel: dict[str, str] = field(default_factory=dict)
-    emitters: dict[int, bytes] = field(default_factory=dict)
     busy_secs: float = 0.0
     rows_of: dict[int, int] = field(default_factory=dict)
     read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -65,9 +61,9 @@ class _AttemptRun:
         self.wave_attempt = wave_attempt
         self.attempt = wave_attempt.attempt
         self.result = AttemptResult(wave_attempt.attempt)
-        self.tasks: dict[int, BatchBoltTask | BasicBoltTask | HeldTuples] = {}
+        self.tasks: dict[int, BatchBoltTask | BasicBoltTask] = {}
         self.held_emits: dict[int, list[tuple[str, int | None, Packed]]] = {}
-        self.exchanges: list[Exchange] = []
+        self.packed_routes: list[PackedRoute] = []
         self.collectors: list[TaskCollector] = []
         self.finished = False
         self.kept: dict[int, list[tuple[int, int, Packed]]] = {}
@@ -87,7 +83,7 @@ class _AttemptRun:
         self.finished = True
         for collector in self.collectors:
             collector.close()
-        self.tasks, self.exchanges, self.collectors, self.held_emits = {}, [], [], {}
+        self.tasks, self.packed_routes, self.collectors, self.held_emits = {}, [], [], {}
 
 
 class StageRunner:
@@ -158,12 +154,6 @@ class StageRunner:
             if fed_only_by_spout:
                 self._finish(run)
                 yield from self._outbox.drain()
-        for task in tasks:
-            run_guarded(partial(self._pack_emitter, task), spout.id, task, "the emitter", self._fail_all)
-
-    def _fail_all(self, failure: Failure) -> None:
-        for run in self._runs:
-            run.fail(failure)
 
     def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
         if run.failed:
@@ -173,24 +163,10 @@ class StageRunner:
 
         def call() -> None:
             emitter.emit(run.wave_attempt, collector, run.result.partitions)
-            collector.flush()
 
         run_guarded(call, spout.id, task, "the emitter", run.fail)
         run.result.rows += collector.emitted
         collector.close()
-
-    def _pack_emitter(self, task: int) -> None:
-        on_driver = self._plan.stages[self._stage].placement is Placement.DRIVER
-        if on_driver or not isinstance(self._plan.spout.component.obj, ICommitterTransactionalSpout):
-            return  # on the driver, the emitter that commits is this very object
-        try:
-            self._report.emitters[task] = pack_state(self._env.emitter(task), as_classes_say=True)
-        except CannotTravel as error:
-            raise EmitterCannotTravel(
-                f"spout {self._plan.spout.id!r} is committed by the emitter that has emitted, and that cannot travel "
-                f"to the driver: {error}; set emits_on_driver = True in the spout, or leave out what commit() does not "
-                "need in a __getstate__ of the emitter"
-            ) from None
 
     # ------------------------------------------------------------------------------------ tuples
 
@@ -215,9 +191,7 @@ class StageRunner:
             self._received[count] = self._received.get(count, 0) + segment.packed.rows
             edge = self._plan.edges[segment.edge]
             task = self._task(run, segment.target_task)
-            if isinstance(task, HeldTuples):
-                task.hold(segment.edge, segment.source_task, segment.packed)
-            elif task is not None:
+            if task is not None:
                 tuples = self._unpack(run, edge, segment)
                 if tuples is not None:
                     task.execute_all(tuples, self._env.source(edge, segment.source_task))
@@ -253,18 +227,14 @@ class StageRunner:
             return None
         return tuples
 
-    def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | HeldTuples | None:
+    def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
         found = run.tasks.get(task)
         if found is not None or run.failed:
             return found
         component = self._env.component_of(task)
         planned = self._plan.components[component]
-        made: BatchBoltTask | BasicBoltTask | HeldTuples | None
-        if component in self._wave.as_tuples:
-            made = HeldTuples()
-        else:
-            collector = self._collector(run, planned, task)
-            made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
+        collector = self._collector(run, planned, task)
+        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
         if made is not None:
             run.tasks[task] = made
         return made
@@ -297,24 +267,27 @@ class StageRunner:
         if edge.transfer is Transfer.LOCAL:
             return HandOver(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
         tasks = self._plan.components[edge.target].tasks
-        if self._layout.waits_for_commit(edge):
-            return HandOver(split, tasks, partial(self._keep_for_commit, run, edge, task))
-        exchange = Exchange(run.index, edge, task, split, tasks, self._outbox, partial(self._packed, edge, task))
-        run.exchanges.append(exchange)
-        return exchange
+        waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
+        send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
+        route = PackedRoute(edge, task, split, tasks, partial(self._packed, edge, task), send)
+        run.packed_routes.append(route)
+        return route
 
-    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
+    def _exchange(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+        self._outbox.send((run.index, edge.index, task, target), packed)
+
+    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         stage = self._plan.components[edge.target].stage
-        assert stage is not None
-        self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + len(tuples)
-        run.kept_rows += len(tuples)
-        if run.kept_rows > KEPT_ROWS_MAX:
-            self._report.overfull.add(stage)
-            what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
-            run.fail(Failure(edge.target, None, what, counts=False))
-            raise AttemptAborted
+        if stage is not None:  # it is left out of this wave, and comes back where it gets many
+            self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + packed.rows
+            run.kept_rows += packed.rows
+            if run.kept_rows > KEPT_ROWS_MAX:
+                self._report.overfull.add(stage)
+                what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
+                run.fail(Failure(edge.target, None, what, counts=False))
+                raise AttemptAborted
         kept = run.kept.setdefault(target, [])
-        kept.append((edge.index, task, self._packed(edge, task, tuples)))
+        kept.append((edge.index, task, packed))
         run.result.deferred[target] = DeferredTask(tuples=kept)
 
     def _split(self, edge: Edge, task: int) -> Split:
@@ -332,9 +305,7 @@ class StageRunner:
 
     def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         receiver = self._task(run, target)
-        if isinstance(receiver, HeldTuples):
-            receiver.hold(edge.index, task, self._packed(edge, task, tuples))
-        elif receiver is None or not receiver.execute_all(tuples, self._env.source(edge, task)):
+        if receiver is None or not receiver.execute_all(tuples, self._env.source(edge, task)):
             raise AttemptAborted
 
     # ------------------------------------------------------------------------------------ the end of input
@@ -373,27 +344,22 @@ class StageRunner:
                     continue
                 self._finish_task(run, planned, task)
         if not run.failed:
-            for exchange in run.exchanges:
-                run_guarded(exchange.flush, exchange.edge.source, exchange.task, "emit", run.fail)
+            for route in run.packed_routes:
+                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail)
         run.release()
 
     def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
         bolt_task = self._task(run, task)
-        if isinstance(bolt_task, HeldTuples):
-            run.result.deferred[task] = DeferredTask(tuples=bolt_task.tuples)
-        elif bolt_task is not None and bolt_task.finish():
+        if bolt_task is not None and bolt_task.finish():
             bolt_task.collector.close()
             if planned.deferred:
-                self._pack_deferred(run, planned, task, bolt_task)
+                assert isinstance(bolt_task, BatchBoltTask)
 
-    def _pack_deferred(
-        self, run: _AttemptRun, planned: PlannedComponent, task: int, bolt_task: BatchBoltTask | BasicBoltTask
-    ) -> None:
-        try:
-            run.result.deferred[task] = bolt_task.pack(run.held_emits.get(task, []))
-        except CannotTravel as error:
-            self._report.cannot_travel.setdefault(planned.id, str(error))
-            run.fail(Failure(planned.id, task, f"its state cannot travel: {error}", counts=False))
+                def gather() -> None:
+                    emitted = run.held_emits.get(task, [])
+                    run.result.deferred[task] = bolt_task.gathered(emitted, self._env.registry)
+
+                run_guarded(gather, planned.id, task, "what it gathers", run.fail)
 
 
 def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:

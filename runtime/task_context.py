@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from stormline.runtime.rebinding import CannotTravel, rebound
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream, did_you_mean
 from stormline.topology.fields import Fields
@@ -31,14 +30,6 @@ class TaskContext:
         self._task = task
         self._commit_ids = commit_ids
         self._data: dict[str, Any] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._data:
-            raise CannotTravel(
-                f"it holds a context that keeps data of its task, {', '.join(map(repr, self._data))}, in this process; "
-                "it finishes with the context of another"
-            )
-        return rebound, ("context",)
 
     def __deepcopy__(self, memo: Any) -> TaskContext:
         return self

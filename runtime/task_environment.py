@@ -6,24 +6,25 @@ import copy
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from stormline.runtime import routing
 from stormline.runtime.columns import Columns, Tuples
-from stormline.runtime.rebinding import TaskConf
-from stormline.runtime.shared_emitter import SharedEmitter
+from stormline.runtime.commit_threads import CommitThreads
+from stormline.runtime.emitters import Emitters
 from stormline.runtime.task_context import TaskContext
 from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
-from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import Conf, IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidRegistration, UnregisteredClass
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
+from stormline.topology.spout_parts import EMITTER, check_part
 from stormline.topology.tuples import TupleSource
 
 log = logging.getLogger("stormline")
@@ -59,27 +60,25 @@ class TaskEnvironment:
         self.plan = plan
         self.epoch = epoch
         self.registry = registry_of(plan)
-        self._confs: dict[str, TaskConf] = {}
+        self._confs: dict[str, Conf] = {}
         self._contexts: dict[int, TaskContext] = {}
         self.commit_ids: dict[TransactionAttempt, int] = {}
         """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
-        self._emitters: dict[int, SharedEmitter] = {}
-        self._given_up: list[SharedEmitter] = []
-        commits = isinstance(plan.spout.component.obj, ICommitterTransactionalSpout)
-        self._emitters_commit_here = commits and plan.stages[0].placement is Placement.DRIVER
+        self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER, plan.spout.id)
+        self.commit_threads = CommitThreads()
         self._keys: dict[int, routing.Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
         self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
-    def conf(self, component: str) -> TaskConf:
+    def conf(self, component: str) -> Conf:
         """Return a component's configuration: its own keys win over the topology's."""
         conf = self._confs.get(component)
         if conf is None:
             own = self.plan.components[component].component.config
-            conf = self._confs[component] = TaskConf({**_DEFAULTS, **self.plan.config, **own})
+            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own}
         return conf
 
     def debug(self, component: str) -> bool:
@@ -131,56 +130,13 @@ class TaskEnvironment:
             bolt = self._basic_bolts.setdefault(task, made)
         return bolt
 
-    def emitter(self, task: int) -> Any:
-        """Return the emitter of a spout task, made once in this process, unless one was given up."""
-        return self._shared_emitter(task).emitter
-
-    def _shared_emitter(self, task: int) -> SharedEmitter:
+    def _made_emitter(self, task: int) -> Any:
         spout = self.plan.spout
-        shared = self._emitters.get(task)
-        if shared is not None and shared.given_up:
-            log.warning(
-                "the emitter of spout %r, task %d, has not come back from its commit, which was abandoned; get_emitter "
-                "makes another one, which emits what is not committed again",
-                spout.id,
-                task,
-            )
-            self._given_up.append(self._emitters.pop(task))
-            shared = None
-        if shared is None:
-            declared: Any = spout.component.obj
-            made = declared.get_emitter(self.conf(spout.id), self.context(spout.id, task))
-            # A spout may give one object for all its tasks.
-            same = [other for other in self._emitters.values() if other.emitter is made and not other.given_up]
-            shared = self._emitters[task] = same[0] if same else SharedEmitter(made)
-        return shared
-
-    @contextmanager
-    def emitter_turn(self, task: int, caller: object, wanted: Callable[[], bool]) -> Iterator[Any]:
-        """Give the emitter of a spout task to its one caller in this process, for as long as the `with` block lasts.
-
-        None: the turn was not `wanted` any more when it came; `withdraw` wakes those who wait.
-        """
-        while True:
-            shared = self._shared_emitter(task)
-            with shared.turn(caller, wanted) as mine:
-                if mine or not wanted():
-                    yield shared.emitter if mine else None
-                    return
-
-    @contextmanager
-    def emitting(self, task: int) -> Iterator[Any]:
-        """Give the emitter of a spout task to who lets it emit."""
-        if self._emitters_commit_here:
-            with self.emitter_turn(task, object(), lambda: True) as emitter:
-                yield emitter
-        else:  # nobody else has it
-            yield self.emitter(task)
-
-    def withdraw(self, caller: object) -> None:
-        """Take note that `caller` wants no turn of an emitter any more. One that it calls now is given up."""
-        for shared in list(self._emitters.values()):
-            shared.withdraw(caller)
+        declared: Any = spout.component.obj
+        made = declared.get_emitter(self.conf(spout.id), self.context(spout.id, task))
+        commits = isinstance(declared, ICommitterTransactionalSpout)
+        check_part(spout.id, made, spout.component.kind, EMITTER, commits)
+        return made
 
     def copied(self, metadata: Any) -> Any:
         """Return metadata as a restart would read it: user code may change what it was given, or gave."""
@@ -254,14 +210,10 @@ class TaskEnvironment:
 
     def close(self) -> None:
         """Clean BasicBolts up and close emitters; an error in one is logged and does not keep the others open."""
-        closing = [bolt.cleanup for bolt in self._basic_bolts.values()]
-        emitters = [shared.emitter for shared in self._emitters.values()]
-        for shared in self._given_up:  # those that have come back after all
-            if shared.idle and not any(shared.emitter is emitter for emitter in emitters):
-                emitters.append(shared.emitter)
-        closing += [emitter.close for emitter in emitters]
-        self._basic_bolts, self._emitters, self._given_up = {}, {}, []
-        for close in closing:
+        closes: list[Callable[[], None]]
+        closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
+        self._basic_bolts = {}
+        for close in [*closes, *self.emitters.closes(), self.commit_threads.close]:
             try:
                 close()
             except BaseException:  # whatever it is, the others are closed too

@@ -28,9 +28,10 @@ from stormline.runtime.coordinator import (
 from stormline.runtime.definitions import Definitions
 from stormline.runtime.engine import Engine
 from stormline.runtime.errors import Fenced, SessionLost
+from stormline.runtime.executing_secs import ExecutingSecs
 from stormline.runtime.failures import fatal_error, too_many_attempts
 from stormline.runtime.progress import Progress
-from stormline.runtime.spout_questions import SpoutQuestions
+from stormline.runtime.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure, Wave
@@ -68,6 +69,9 @@ class _Wake:
     pass
 
 
+_Message = WaveEnded | SpoutAnswer | _Lost | _Wake
+
+
 class _Stop(Exception):
     """Ends the loop."""
 
@@ -80,12 +84,12 @@ class TopologyRunner:
         self._env = env
         self._engine = engine
         self._store = store
-        self._inbox: queue.SimpleQueue[WaveEnded | _Lost | _Wake] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
         timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
         self._timeout_secs = timeout_secs
         self._batches = Batches(store)
-        self._spout = SpoutQuestions(env)
+        self.spout = SpoutQuestions(env, self._inbox.put)
         self._definitions = Definitions(self._batches, env.plan.spout.component.kind)
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
@@ -97,12 +101,13 @@ class TopologyRunner:
         self._committer = Committer(env, engine, store, committed, begun, self._wake, timeout_secs)
         self._to_process: dict[int, Process] = {}
         self._results: dict[int, AttemptResult] = {}
-        self._as_tuples: set[str] = set()
         self._wave_number = 0
         self._size = WaveSize(self._pending_max)
         self._backoff = Backoff(env.plan.topology_id, len(env.plan.components))
         self._not_before = 0.0
         self._ask_spout_at = 0.0
+        self._asked_for_wave = False  # whether the next wave has its answer
+        self._executing = ExecutingSecs(env.plan)
         self._poison: AttemptResult | None = None
         self._stop_asked = threading.Event()
         self.progress = progress
@@ -154,7 +159,7 @@ class TopologyRunner:
         self.step_begun = time.monotonic()
         stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-        self._spout.resume(newest)
+        self.spout.resume(newest)
         self._state, actions = coordinator.start(
             self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
         )
@@ -169,7 +174,7 @@ class TopologyRunner:
             while not self._inbox.empty():
                 self._handle(self._inbox.get())
 
-    def _next_message(self) -> WaveEnded | _Lost | _Wake:
+    def _next_message(self) -> _Message:
         self.step_begun = None
         try:
             return self._inbox.get(timeout=self._patience())
@@ -183,15 +188,20 @@ class TopologyRunner:
         if self._committer.busy:
             times.append(time.monotonic() + COMMITS_LOOK_SECS)
         if self._wave_may_begin():
-            if self._to_process:
+            asked_at = self.spout.asked_at
+            if asked_at is not None:  # the answer wakes the loop
+                times += [max(self._not_before, asked_at + ANSWER_SECS)] if self._to_process else []
+            elif self._to_process:
                 times.append(self._not_before)
             elif coordinator.has_room(self._state):
                 times.append(max(self._not_before, self._ask_spout_at))
         return max(0.0, min(times) - time.monotonic()) + 0.001 if times else None
 
-    def _handle(self, message: WaveEnded | _Lost | _Wake) -> None:
+    def _handle(self, message: _Message) -> None:
         if isinstance(message, WaveEnded):
             self._wave_ended(message)
+        elif isinstance(message, SpoutAnswer):
+            self._spout_answered(message)
         elif isinstance(message, _Lost):
             raise message.error
 
@@ -243,10 +253,9 @@ class TopologyRunner:
         now = time.monotonic()
         if not self._wave_may_begin() or now < self._not_before:
             return
-        if now >= self._ask_spout_at:
-            self._initialize_new()
-        if not self._to_process:
+        if self._asks_spout(now) or not self._to_process:
             return
+        self._asked_for_wave = False
         first = min(self._to_process)
         txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
         self._wave_number += 1
@@ -256,27 +265,36 @@ class TopologyRunner:
             attempts=tuple(self._definitions.wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
             committed=self._batches.committed,
             positions=self._definitions.positions_before(first),
-            as_tuples=frozenset(self._as_tuples),
         )
         self._env.work_on(wave.commit_ids, wave.committed)
         self._waves.start(wave)
         self.progress.processing = len(txids)
 
-    def _initialize_new(self) -> None:
-        """Begin new batches while there is room and the spout is ready; one write stores them all."""
-        prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-        room = self._pending_max - len(self._state.active)
-        newest = self._definitions.newest_positions(self._to_process)
-        begun, more = self._spout.define(coordinator.next_txid(self._state), room, prev, *newest)
-        if not more:
+    def _asks_spout(self, now: float) -> bool:
+        """Ask the spout for what it has for the next wave, once; tell whether the wave waits for the answer."""
+        if self.spout.asked_at is None and not self._asked_for_wave and now >= self._ask_spout_at:
+            room = self._pending_max - len(self._state.active)
+            if room > 0:
+                prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+                newest = self._definitions.newest_positions(self._to_process)
+                self.spout.ask(coordinator.next_txid(self._state), room, prev, *newest)
+        return self.spout.asked_at is not None and now < self.spout.asked_at + ANSWER_SECS
+
+    def _spout_answered(self, answer: SpoutAnswer) -> None:
+        """Begin the batches that the spout has; one write stores them all."""
+        self.spout.answered()
+        if answer.error is not None:
+            raise answer.error
+        if not answer.more:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
-        if begun:
-            self._spout.named(self._batches.begin, begun)
-            for metadata in begun.values():
+        if answer.begun:
+            self.spout.named(self._batches.begin, dict(answer.begun))
+            for metadata in answer.begun.values():
                 self._step(Initialized(metadata))
-        elif more is False and not self._state.active:
+        elif answer.more is False and not self._state.active:
             self.idle_looks += 1
             self._notify()
+        self._asked_for_wave = bool(self._to_process)
 
     def _wave_ended(self, ended: WaveEnded) -> None:
         self._waves.ended()
@@ -286,15 +304,12 @@ class TopologyRunner:
         else:
             self._backoff.wave_processed()
             self._size.processed(len(ended.wave.attempts), ended.secs)
-            self._as_tuples.update(ended.result.cannot_travel)
             self._take_results(ended)
         self.progress.wave_ended()
         self._notify()
 
     def _take_results(self, ended: WaveEnded) -> None:
         assert ended.result is not None
-        for component, why in ended.result.cannot_travel.items():
-            log.info("the state of bolt %r cannot travel (%s): its tuples are sent to the commit phase", component, why)
         current = [r for r in ended.result.attempts if coordinator.is_current(self._state, r.attempt)]
         told = {wave_attempt.attempt: wave_attempt for wave_attempt in ended.wave.attempts}
         for result in current:
@@ -306,7 +321,7 @@ class TopologyRunner:
             stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun())
             if stale:
                 self._batches.fix(stale)
-            self._spout.named(self._batches.fix, fixed)
+            self.spout.named(self._batches.fix, fixed)
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
@@ -352,8 +367,7 @@ class TopologyRunner:
             raise ended.error
         if not coordinator.is_current(self._state, ended.attempt):
             return
-        if ended.cannot_travel is not None:
-            self._as_tuples.add(ended.cannot_travel[0])
+        self._executing.add(ended.executing_secs)
         if ended.failure is None:
             self._batches.recorded(ended.attempt)
             self._backoff.committed()
@@ -383,6 +397,8 @@ class TopologyRunner:
         if wave is not None and self._waves.overdue():
             again = self._waves.cancelled
             self._waves.cancel()
+            if self._timeout_secs is not None:
+                self._env.emitters.give_up_hung(self._timeout_secs)
             if again:
                 return
             self._size.failed(len(wave.attempts))
@@ -397,7 +413,7 @@ class TopologyRunner:
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
         self._committer.close()
-        close_all(self._env.plan.topology_id, (self._spout.close, self._engine.close, self._env.close), self._give_up)
+        close_all(self._env.plan.topology_id, (self.spout.close, self._engine.close, self._env.close), self._give_up)
         self._store.close()
 
     def _let_commit_end(self) -> None:

@@ -52,15 +52,13 @@ class Wave:
     """Consecutive transactions, processed by one job.
 
     `committed`: the last txid committed when the wave began. `positions`: metadata of every partition before the
-    first of them. `as_tuples`: deferred bolts whose state cannot travel, so that their tuples are sent to the
-    commit phase instead.
+    first of them.
     """
 
     number: int
     attempts: tuple[WaveAttempt, ...]
     committed: int = 0
     positions: Mapping[int, Any] = field(default_factory=dict)
-    as_tuples: frozenset[str] = frozenset()
 
     @property
     def commit_ids(self) -> dict[TransactionAttempt, int]:
@@ -97,39 +95,36 @@ class Failure:
 class DeferredTask:
     """What the processing phase leaves of one task of a deferred bolt.
 
-    Either its `state` and what it `emitted` meanwhile, (stream, target task or None, tuples); or its `tuples` as
-    (edge, source task, tuples), to be executed at the commit.
+    Of a bolt that has executed, what it `gathered`, and what it `emitted` meanwhile, (stream, target task or None,
+    tuples). Of one that has not, its `tuples` as (edge, source task, tuples), to be executed at the commit.
     """
 
-    state: bytes | None = None
+    gathered: bytes | None = None
     emitted: Sequence[tuple[str, int | None, Packed]] = ()
     tuples: Sequence[tuple[int, int, Packed]] = ()
 
 
 @dataclass(slots=True)
 class AttemptResult:
-    """What the processing phase of one attempt gave. `emitters`: the state of a committer spout's emitters."""
+    """What the processing phase of one attempt gave."""
 
     attempt: TransactionAttempt
     failure: Failure | None = None
     partitions: dict[int, PartitionBatch] = field(default_factory=dict)
     rows: int = 0
     deferred: dict[int, DeferredTask] = field(default_factory=dict)
-    emitters: dict[int, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class WaveResult:
     """What came back of a wave: a result for each of its attempts, in order.
 
-    `cannot_travel`: deferred bolts found to have state that cannot be packed, and why. By stage: `busy_secs_of`, what
-    its slots worked, together, and `rows_of`, the tuples that came for it. `overfull`: stages left out for which an
-    attempt brought too many.
+    By stage: `busy_secs_of`, what its slots worked, together, and `rows_of`, the tuples that came for it. `overfull`:
+    stages left out for which an attempt brought too many.
     """
 
     wave: Wave
     attempts: list[AttemptResult]
-    cannot_travel: dict[str, str] = field(default_factory=dict)
     busy_secs_of: dict[int, float] = field(default_factory=dict)
     rows_of: dict[int, int] = field(default_factory=dict)
     overfull: set[int] = field(default_factory=set)

@@ -157,8 +157,6 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
     ready, so there are no endless empty batches. Its emitters run in the driver process, where the rows are.
     """
 
-    emits_on_driver = True
-
     def __init__(self, partitions: dict[int, Rows], fields: Sequence[str], take_per_batch: int) -> None:
         self._memory = _Memory(partitions, fields, take_per_batch)
 
@@ -177,8 +175,6 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
 
 class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
     """As `MemoryTransactionalSpout`, but a partition can be disabled: it gives nothing then."""
-
-    emits_on_driver = True
 
     def __init__(self, partitions: dict[int, Rows], fields: Sequence[str], take_per_batch: int) -> None:
         self._memory = _Memory(partitions, fields, take_per_batch)

@@ -140,6 +140,8 @@ class Basic(BaseBasicBolt):
 class Store(BaseTransactionalBolt, ICommitter):
     """Writes the values of a batch into a ledger, once a transaction."""
 
+    gathers: Sequence[str] | None = ("values",)
+
     def __init__(self, ledger: str, fault: Fault = NO_FAULT) -> None:
         self.ledger = ledger
         self.fault = fault
@@ -166,7 +168,13 @@ class Store(BaseTransactionalBolt, ICommitter):
         self.fault.strike("after", self.attempt)
 
 
-class StoreWithLock(Store):
+class StoreAtCommit(Store):
+    """Does not say what it gathers."""
+
+    gathers = None
+
+
+class StoreWithLock(StoreAtCommit):
     """Opens in `prepare` what cannot travel."""
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
@@ -201,6 +209,8 @@ class SumsIntoModule(BaseTransactionalBolt, ICommitter):
 
 class Trail(BaseTransactionalBolt):
     """Notes in a ledger who finished, with the values it had then."""
+
+    gathers = ("values",)
 
     def __init__(self, ledger: str, name: str) -> None:
         self.ledger = ledger
@@ -307,6 +317,8 @@ class _Emitter:
 
 
 class _Spout:
+    emits_on_executors = True
+
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
 
@@ -326,6 +338,8 @@ class PlainSpout(_Spout, ITransactionalSpout):
 
 class CommitterSpout(PlainSpout, ICommitterTransactionalSpout):
     """A `PlainSpout` whose emitter commits."""
+
+    emits_on_executors = False
 
 
 class PartitionedSpout(_Spout, IPartitionedTransactionalSpout):
@@ -355,8 +369,6 @@ class ChangingOpaqueEmitter:
 
 class ChangingOpaqueSpout(IOpaquePartitionedTransactionalSpout):
     """An opaque spout of the driver process whose rows the test changes at will."""
-
-    emits_on_driver = True
 
     def __init__(self) -> None:
         self.available: list[Any] = []

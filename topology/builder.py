@@ -26,6 +26,7 @@ from stormline.topology.errors import (
     InvalidId,
     InvalidParallelism,
 )
+from stormline.topology.gathering import check_gathers
 from stormline.topology.graph import check_graph
 from stormline.topology.grouping import (
     DEFAULT_STREAM,
@@ -36,6 +37,7 @@ from stormline.topology.grouping import (
 )
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_part, problem_of_name
 from stormline.topology.shipping import check_shippable
+from stormline.topology.spout_parts import check_spout
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
 
@@ -307,6 +309,9 @@ class TransactionalTopologyBuilder:
         Raises:
             DeclarationError: one of its kinds; see `topology/errors.py`. Nothing has been started.
         """
+        check_spout(self._spout._id, self._spout._obj, self._spout._kind)
+        for declarer in self._declarers.values():
+            check_gathers(declarer._id, declarer._obj)
         spout = self._spout._build()
         topology = Topology(self._topology_id, spout, tuple(d._build() for d in self._declarers.values()))
         check_graph(topology)

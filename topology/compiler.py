@@ -13,8 +13,9 @@ from stormline.topology.config import (
     check_config,
     setting,
 )
-from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.contracts import ICommitterTransactionalSpout, ISpout
 from stormline.topology.errors import InvalidComponent, InvalidConfig
+from stormline.topology.gathering import gathered_by
 from stormline.topology.graph import check_graph, graph_of
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Stage, Transfer
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None) -> Plan:
     """Split the graph into phases and stages.
 
-    A bolt is deferred (finishes in the commit phase) when it is a committer or can be reached from one. What a
-    deferred bolt emits is delivered in the commit phase, so only edges between other components cut the
-    processing phase into stages: an edge is a plain call where source and target tasks always share a Spark
-    task, else an exchange.
+    A bolt is deferred (finishes in the commit phase) when it is a committer or can be reached from one. It executes in
+    the commit phase too, unless it says what it gathers. What a deferred bolt emits is delivered in the commit phase,
+    so only edges between other components, and to those that gather, cut the processing phase into stages: an edge
+    is a plain call where source and target tasks always share a Spark task, else an exchange.
 
     Raises:
         InvalidComponent: `topology` is no Topology.
@@ -79,9 +80,10 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
     )
 
 
-def emits_on_driver(component: Component) -> bool:
-    """Tell whether a spout's data lives in the driver process, so that its emitters run there."""
-    return bool(getattr(component.obj, "emits_on_driver", False))
+def emits_on_executors(spout: Component) -> bool:
+    """Tell whether a spout's emitters run on the executors: where its author says so."""
+    assert isinstance(spout.obj, ISpout)
+    return spout.obj.emits_on_executors
 
 
 def _count_tasks(component: Component, config: Mapping[str, Any]) -> int:
@@ -111,12 +113,17 @@ def _can_be_local(
     topology: Topology, source: str, target: str, kind: GroupingKind, tasks: Mapping[str, tuple[int, ...]]
 ) -> bool:
     # Task i of every component runs in Spark task i mod n, so equal indexes meet whatever n is.
-    if source == topology.spout.id and emits_on_driver(topology.spout):
+    if source == topology.spout.id and not emits_on_executors(topology.spout):
         return False
     sources, targets = len(tasks[source]), len(tasks[target])
     if kind is GroupingKind.NONE:  # the user does not care: as evenly as the source's own tasks are loaded
         return sources == targets
     return sources == targets == 1 or (kind is GroupingKind.LOCAL_OR_SHUFFLE and targets >= sources)
+
+
+def _waits(component: Component, deferred: set[str]) -> bool:
+    """Tell whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
+    return component.id in deferred and gathered_by(component.obj) is None
 
 
 def _processing_stages(
@@ -128,7 +135,7 @@ def _processing_stages(
         stages = [
             stage_of[source.component] + (not _can_be_local(topology, source.component, name, grouping.kind, tasks))
             for source, grouping in components[name].inputs.items()
-            if source.component not in deferred
+            if source.component not in deferred and not _waits(components[name], deferred)
         ]
         if stages:
             stage_of[name] = max(stages)
@@ -171,7 +178,7 @@ def _edges(
     edges: list[Edge] = []
     for bolt in topology.bolts:
         for source, grouping in bolt.inputs.items():
-            if source.component in deferred:
+            if source.component in deferred or bolt.id not in stage_of:
                 transfer = Transfer.COMMIT
             elif stage_of[source.component] == stage_of[bolt.id]:
                 transfer = Transfer.LOCAL
@@ -182,7 +189,7 @@ def _edges(
 
 
 def _stages(topology: Topology, order: list[str], stage_of: Mapping[str, int]) -> tuple[Stage, ...]:
-    on_driver = emits_on_driver(topology.spout)
+    on_driver = not emits_on_executors(topology.spout)
     return tuple(
         Stage(
             index=i,

@@ -88,6 +88,16 @@ class IBatchBolt(IComponent):
 
     Every task finishes every batch, with no tuples too. `finish_batch` runs only when the task provably holds
     all its tuples.
+
+    A committer, and a bolt downstream of one, is *deferred*. It is prepared, executed and finished at the commit, all
+    in the driver process and each task in one thread that lives as long as the topology: connections, registries and
+    static maps work as written. One that names in `gathers` what `execute` gathers is executed on the executors.
+    """
+
+    gathers: Sequence[str] | None = None
+    """Names of all the attributes that `execute` changes, each of plain data (numbers, text, bytes, dates, containers,
+    arrays, registered classes). Where the bolt is deferred it is then prepared and executed on the executors, the
+    attributes travel, and at the commit a fresh copy is prepared in the driver, given them, and finished.
     """
 
     @abstractmethod
@@ -132,6 +142,18 @@ class ICommitter:
 # ---------------------------------------------------------------------------------------- spouts
 
 
+class ISpout(IComponent):
+    """What spouts of all three kinds have in common.
+
+    Its coordinator and its emitters live in the driver process: one coordinator, and one emitter a task, each made,
+    called and closed in one thread of its own, for as long as the topology runs.
+    """
+
+    emits_on_executors: bool = False
+    """Whether emitters run on the executors, in parallel: then several objects in several processes serve one task, one
+    after another. For a spout whose batches depend on their metadata alone, never on what an emitter remembers."""
+
+
 class ITransactionalCoordinator(ABC):
     """Decides what the batches are. One lives in the driver."""
 
@@ -158,14 +180,17 @@ class ITransactionalEmitter(ABC):
         """Emit this task's share of the batch."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Called from time to time: no transaction below `txid` will be asked for again."""
+        """Called after each `emit_batch`, with the last committed txid: what is strictly before it may go."""
 
     def close(self) -> None:
         """Called when the worker is done with the topology; not when the worker is killed."""
 
 
-class ITransactionalSpout(IComponent):
-    """A spout whose coordinator defines each batch by metadata."""
+class ITransactionalSpout(ISpout):
+    """A spout whose coordinator defines each batch by metadata.
+
+    See `ISpout` for where its emitters run.
+    """
 
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> ITransactionalCoordinator:
@@ -214,8 +239,11 @@ class IPartitionedEmitter(ABC):
         """Called when the worker is done with the topology; not when the worker is killed."""
 
 
-class IPartitionedTransactionalSpout(IComponent):
-    """A spout over partitions, each of which can replay any batch."""
+class IPartitionedTransactionalSpout(ISpout):
+    """A spout over partitions, each of which can replay any batch.
+
+    See `ISpout` for where its emitters run.
+    """
 
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IPartitionedCoordinator:
@@ -265,8 +293,11 @@ class IOpaqueEmitter(ABC):
         """Called when the worker is done with the topology; not when the worker is killed."""
 
 
-class IOpaquePartitionedTransactionalSpout(IComponent):
-    """A spout over partitions that may vanish or give another batch on replay."""
+class IOpaquePartitionedTransactionalSpout(ISpout):
+    """A spout over partitions that may vanish or give another batch on replay.
+
+    See `ISpout` for where its emitters run.
+    """
 
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:
@@ -280,8 +311,7 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
 class ICommitterTransactionalSpout(ABC):
     """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase.
 
-    That phase runs on the driver, to which the emitter's attributes travel. One that holds a connection says in a
-    `__getstate__` what travels, or its spout sets `emits_on_driver = True`; else the topology stops.
+    That phase runs in the driver, on the object that has emitted, in its thread; so `emits_on_executors` is refused.
     """
 
 

@@ -51,6 +51,14 @@ class InvalidComponent(DeclarationError, TypeError):
     """An object that is not the kind of bolt or spout the call takes."""
 
 
+class InvalidGathers(DeclarationError, TypeError):
+    """A `gathers` that does not name attributes, or stands where nothing is gathered."""
+
+
+class InvalidSpout(DeclarationError, TypeError):
+    """A spout whose coordinator or emitter lacks what is called, or whose settings contradict one another."""
+
+
 class InvalidParallelism(DeclarationError):
     """A parallelism or number of tasks that is not a whole number of at least 1."""
 
@@ -189,8 +197,8 @@ class ColumnCannotTravel(SerializationError, TypeError):
     """Values that no column of a record batch holds as they are, or a column whose values no tuple can hold."""
 
 
-class EmitterCannotTravel(SerializationError, TypeError):
-    """The emitter of a committer spout holds what its `commit`, which runs on the driver, would not have."""
+class NotGathered(SerializationError, TypeError):
+    """A deferred bolt with `gathers` holds what does not travel: no plain data, or what `gathers` does not name."""
 
 
 class CorruptData(SerializationError, ValueError):

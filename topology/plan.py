@@ -42,9 +42,9 @@ class Edge:
 class PlannedComponent:
     """A component, its tasks and its place.
 
-    `stage` is the stage of the processing phase it executes in; None where nothing reaches it before the commit
-    phase. `commit_stage` is its turn in the commit phase, and `commit_placement` where it has it; None where it
-    finishes in the processing phase.
+    `stage` is the stage of the processing phase it executes in; None where it executes in the commit phase only: it is
+    deferred and does not say what it gathers, or nothing reaches it before. `commit_stage` is its turn in the commit
+    phase, and `commit_placement` where it has it; None where it finishes in the processing phase.
     """
 
     component: Component

@@ -73,6 +73,7 @@ class CountBefore(ArrowBatchBolt):
 class CountColumns(ArrowBatchBolt, ICommitter):
     """Counts the words of a batch, and stores the counts when it commits, as the row bolt does."""
 
+    gathers = ("counts",)
     counts: dict[str, int]
 
     prepare = CountWords.prepare

@@ -24,6 +24,8 @@ DATABASE: dict[str, tuple[int, int]] = {}
 class UpdateGlobalCount(BaseTransactionalBolt, ICommitter):
     """Adds a batch's counts to the stored one of its topology, by the txid beside it."""
 
+    gathers = ("sum",)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.key, self.attempt, self.sum = context.topology_id, batch_id, 0
 

@@ -101,6 +101,8 @@ class SyntheticEmitter(IPartitionedEmitter):
 class SyntheticSpout(IPartitionedTransactionalSpout):
     """Emits on the executors: many tuples a call, or one."""
 
+    emits_on_executors = True
+
     def __init__(self, partitions: int, partition_tuples: int, *, one_by_one: bool = False) -> None:
         self._partitions = partitions
         self._one_by_one = one_by_one

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from benchmarks.topologies.synthetic import SyntheticSpout
 from stormline import (
     BaseTransactionalBolt,
@@ -24,6 +26,8 @@ DATABASE: dict[str, dict[str, tuple[int, int]]] = {}
 class CountWords(BaseTransactionalBolt, ICommitter):
     """Counts the words of a batch as storm-starter's KeyedCountUpdater does, and stores the counts when it commits."""
 
+    gathers: Sequence[str] | None = ("counts",)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.key, self.attempt = context.topology_id, batch_id
         self.counts: dict[str, int] = {}
@@ -44,12 +48,19 @@ class CountWords(BaseTransactionalBolt, ICommitter):
         """Declare nothing."""
 
 
-def words(topology_id: str, batch_tuples: int, *, partitions: int = 2) -> Topology:
-    """Build the topology: 2 spout tasks, 2 counting tasks."""
+class CountWordsAtCommit(CountWords):
+    """The same without a declaration: every tuple comes to the driver, and is counted there at the commit."""
+
+    gathers = None
+
+
+def words(topology_id: str, batch_tuples: int, *, partitions: int = 2, declared: bool = True) -> Topology:
+    """Build the topology: 2 spout tasks, 2 counting tasks; they say what they gather where `declared`."""
     assert batch_tuples % partitions == 0, (batch_tuples, partitions)
     spout = SyntheticSpout(partitions, batch_tuples // partitions)
     builder = TransactionalTopologyBuilder(topology_id, "spout", spout, 2)
-    builder.set_bolt("count", CountWords(), 2).fields_grouping("spout", Fields("word"))
+    counting = CountWords() if declared else CountWordsAtCommit()
+    builder.set_bolt("count", counting, 2).fields_grouping("spout", Fields("word"))
     return builder.build_topology()
 
 

@@ -56,6 +56,8 @@ class FileTransactionalSpout(ITransactionalSpout):
         InvalidFileSpout, UnknownField, MissingExtra: the arguments do not go together.
     """
 
+    emits_on_executors = True
+
     def __init__(
         self,
         paths: Paths,

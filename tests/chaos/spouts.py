@@ -100,6 +100,8 @@ class _OpaqueEmitter(IOpaqueEmitter):
 class IdempotentNumbers(IPartitionedTransactionalSpout):
     """The same txid gives the same numbers; a partition that is gone holds everything up."""
 
+    emits_on_executors = True
+
     def __init__(self, path: Path, partitions: int) -> None:
         self._reader = _Reader(path, partitions)
 
@@ -115,6 +117,8 @@ class IdempotentNumbers(IPartitionedTransactionalSpout):
 
 class OpaqueNumbers(IOpaquePartitionedTransactionalSpout):
     """A replay takes what there is by then; a partition that is gone is left out."""
+
+    emits_on_executors = True
 
     def __init__(self, path: Path, partitions: int) -> None:
         self._reader = _Reader(path, partitions)

@@ -78,9 +78,10 @@ class AddNumbers(BaseBatchBolt):
 class StoreSums(BaseTransactionalBolt, ICommitter):
     """Stores what a batch changes, in one database transaction."""
 
-    def __init__(self, folder: Path, dsn: str) -> None:
+    def __init__(self, folder: Path, dsn: str, gathers: bool) -> None:
         self.folder = folder
         self.dsn = dsn
+        self.gathers = ("sums", "ranges") if gathers else None
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.token = Token(context.epoch, batch_id.transaction_id, batch_id.attempt_id)
@@ -123,7 +124,7 @@ def build(design: Design, folder: Path, dsn: str) -> Topology:
     builder = TransactionalTopologyBuilder(design.topology, "numbers", numbers, 2)
     adder = AddNumbers(folder, design.partitions)
     builder.set_bolt("add", adder, design.adders).fields_grouping("numbers", Fields("key"))
-    store = builder.set_bolt("store", StoreSums(folder, dsn), design.committers)
+    store = builder.set_bolt("store", StoreSums(folder, dsn, gathers=design.pending % 2 == 0), design.committers)
     store.fields_grouping("add", Fields("key")).fields_grouping("add", Fields("partition"), "ranges")
     return builder.build_topology()
 

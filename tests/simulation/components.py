@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -79,6 +80,7 @@ def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
 class Storing(BaseTransactionalBolt, ICommitter):
     """Gathers rows, and stores them when its batch is committed."""
 
+    gathers: Sequence[str] | None = ("rows", "made_up")
     table = ""
     first = 1
 
@@ -137,7 +139,9 @@ class Ledger(Storing):
 
 
 class LockedLedger(Ledger):
-    """Opens in `prepare` what cannot travel."""
+    """Opens in `prepare` what cannot travel, so it does not say what it gathers."""
+
+    gathers = None
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)

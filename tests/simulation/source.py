@@ -163,6 +163,8 @@ class OpaqueEmitter(Emitter):
 
 
 class _Spout:
+    emits_on_executors = True
+
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("tx", "partition", "offset", "edition"))
 
@@ -179,6 +181,8 @@ class PlainSpout(_Spout, ITransactionalSpout):
 
 class CommitterSpout(PlainSpout, ICommitterTransactionalSpout):
     """Its emitters commit as well."""
+
+    emits_on_executors = False
 
 
 class PartitionedSpout(_Spout, IPartitionedTransactionalSpout):
@@ -204,8 +208,10 @@ class OpaqueSpout(_Spout, IOpaquePartitionedTransactionalSpout):
 class CommitterOpaqueSpout(OpaqueSpout, ICommitterTransactionalSpout):
     """Its emitters commit as well."""
 
+    emits_on_executors = False
+
 
 class DriverOpaqueSpout(OpaqueSpout):
     """Its emitters run in the driver."""
 
-    emits_on_driver = True
+    emits_on_executors = False

@@ -53,6 +53,8 @@ class Double(BaseBasicBolt):
 
 
 class Total(BaseTransactionalBolt, ICommitter):
+    gathers = ("total", "directories")
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.database = conf["sum.database"]
         self.txid = batch_id.transaction_id

@@ -62,6 +62,9 @@ def connect() -> sqlite3.Connection:
 class StoreSums(BaseTransactionalBolt, ICommitter):
     """Adds a batch to the sums of its keys: skips a key that has this txid, applies to one that has an earlier one."""
 
+    def __init__(self) -> None:
+        self.gathers = None if os.environ.get("KEYED_SUMS_OPEN") == "prepare" else ("sums",)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         self.attempt = batch_id
         self.epoch = context.epoch

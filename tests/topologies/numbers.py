@@ -44,6 +44,8 @@ class Add(BaseBatchBolt):
 
 
 class Store(BaseTransactionalBolt, ICommitter):
+    gathers = ("sum",)
+
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
         self.id, self.sum = batch_id, 0
 

@@ -26,7 +26,6 @@ class Run:
 
     def __init__(self, env: Any, result: AttemptResult, engine: Any) -> None:
         self.attempt = result.attempt
-        self.cannot_travel = None
         self.abandoned = False
         self.script: Callable[[Run], Failure | None] = engine.get(result.attempt.transaction_id, lambda run: None)
         self.trail: list[Any] = env.trail

@@ -10,7 +10,7 @@ import pytest
 from stormline import Fields, TransactionAttempt
 from stormline.runtime import packed as packing
 from stormline.runtime.columns import Columns
-from stormline.runtime.deferred_state import pack_state, unpack_state
+from stormline.runtime.gathered import pack_gathered, restore_gathered
 from stormline.runtime.packed import ARROW, Packed, in_segments, pack_batch, unpack_batch
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import PLAIN
@@ -57,13 +57,13 @@ def test_a_large_batch_travels_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     "keep", [BIG.slice(5, 2), pa.Table.from_batches([BIG] * 2).slice(5, 2), BIG.column(1).slice(5, 2)]
 )
-def test_of_a_slice_in_a_bolts_state_its_own_rows_travel(keep: pa.RecordBatch) -> None:
+def test_of_a_slice_that_a_bolt_gathered_its_own_rows_travel(keep: pa.RecordBatch) -> None:
     bolt = ArrowGather()
     bolt.batches = [keep]
-    state = pack_state(bolt)
+    state = pack_gathered(bolt, ["batches"], "bolt 'b'", PLAIN)
     assert len(state) < 3000 < len(pickle.dumps(keep, protocol=5))
     other = ArrowGather()
-    unpack_state(other, state, {})
+    restore_gathered(other, state, PLAIN)
     assert other.batches == [keep]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from stormline import Config, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
 from stormline.runtime import java
 from stormline.runtime.batches import BATCHES, COMMITTED, Batches
-from stormline.runtime.deferred_state import CannotTravel, check_all_travels, pack_state, unpack_state
 from stormline.runtime.engine import InProcessEngine
 from stormline.runtime.errors import JavaMissing, StateCorrupt, UnsafeSpark
 from stormline.runtime.in_process_cluster import InProcessCluster
@@ -97,31 +95,6 @@ def test_a_batch_of_another_number_of_tuples_after_its_commit_began_is_not_commi
         cluster.submit_topology("t", {}, builder.build_topology()).await_committed(1, 10)
     assert [attempt.attempt_id for attempt in LEDGERS["t"].finished] == [1, 3]
     assert "transaction 1:2 gave 2 tuples; it gave 3 when its commit began, and must be the same batch" in caplog.text
-
-
-class Own:
-    def __reduce__(self) -> Any:
-        return Own, ()
-
-
-class Choosy:
-    def __setstate__(self, state: Any) -> None:
-        raise ValueError("not this state")
-
-
-def test_a_state_that_cannot_travel_says_why() -> None:
-    with pytest.raises(CannotTravel, match=r"Own has a way of its own to be pickled"):
-        pack_state(Own())
-    holding = Batch()
-    holding.values = [(letter for letter in "generator")]
-    with pytest.raises(CannotTravel, match=r"TypeError: cannot pickle 'generator' object"):
-        pack_state(holding)
-    with pytest.raises(CannotTravel, match=r"Choosy has a __getstate__ or __setstate__ of its own, which may leave"):
-        check_all_travels(Choosy())
-    with pytest.raises(CannotTravel, match=r"OrderedDict is a list or dict, whose items are not in its attributes"):
-        check_all_travels(OrderedDict())
-    with pytest.raises(CannotTravel, match=r"ValueError: not this state"):
-        unpack_state(Choosy(), pack_state(Choosy()), {})
 
 
 def test_a_context_names_what_there_is() -> None:

@@ -1,0 +1,217 @@
+"""What a deferred bolt gathered on the executors, on its way to the commit: the attributes it names, as plain data.
+
+Pickles in Spark's own channel, of the process that made them; none is ever stored. Registered classes are msgpack.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import io
+import ipaddress
+import pathlib
+import pickle
+import re
+import types
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stormline.runtime.packed import reduced_array
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import NotGathered, UnregisteredClass
+from stormline.topology.fields import Fields, Values
+from stormline.topology.serialization import Registry
+from stormline.topology.tuples import Tuple, TupleSource
+
+_PLAIN: frozenset[type] = frozenset(
+    {
+        *(complex, range, slice, bytearray, type(...), type(NotImplemented)),
+        *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone),
+        *(decimal.Decimal, fractions.Fraction, uuid.UUID, uuid.SafeUUID, re.Pattern, array.array),
+        *(collections.Counter, collections.OrderedDict, collections.defaultdict, collections.deque),
+        *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
+        *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath),
+        *(TransactionAttempt, Tuple, TupleSource, Fields, Values),
+    }
+)
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType)  # by name: they hold nothing that was gathered
+_DATA_LIBRARIES = frozenset({"numpy", "pandas", "polars", "pyarrow", "zoneinfo"})
+
+
+class _NotPlain(Exception):
+    """Holds an object that is no plain data."""
+
+
+def _registered(packed: bytes) -> Any:
+    """Stands in a pickle where the receiver's registry reads a registered class."""
+    raise AssertionError("found by _Unpickler only")
+
+
+class _Pickler(pickle.Pickler):
+    """Refuses what is no plain data. Of a slice of a record batch its own rows travel, not all it was cut from."""
+
+    def __init__(self, file: io.BytesIO, registry: Registry) -> None:
+        super().__init__(file, protocol=5)
+        self._registry = registry
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind: type = type(obj)
+        if kind in _PLAIN or isinstance(obj, _CODE):
+            return NotImplemented
+        library = kind.__module__.partition(".")[0]
+        if library == "pyarrow":
+            return reduced_array(obj)
+        if library in _DATA_LIBRARIES and kind.__name__ != "memmap":
+            return NotImplemented
+        try:
+            return _registered, (self._registry.pack(obj),)
+        except UnregisteredClass:
+            if isinstance(obj, enum.Enum):  # by name
+                return NotImplemented
+            raise _NotPlain(f"a {kind.__module__}.{kind.__qualname__}") from None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, registry: Registry) -> None:
+        super().__init__(file)
+        self._registry = registry
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        if module == __name__ and name == _registered.__name__:
+            return self._registry.unpack
+        return super().find_class(module, name)
+
+
+def pack_gathered(bolt: Any, names: Sequence[str], who: str, registry: Registry) -> bytes:
+    """Return the attributes of `names` that a bolt has, as bytes.
+
+    Raises:
+        NotGathered: one holds what is no plain data; the message names `who` and the attribute.
+    """
+    values = {name: getattr(bolt, name) for name in names if hasattr(bolt, name)}
+    try:
+        return _packed(values, registry)
+    except Exception:
+        for name, value in values.items():
+            try:
+                _packed(value, registry)
+            except Exception as error:
+                what = str(error) if isinstance(error, _NotPlain) else f"what cannot travel ({error})"
+                raise NotGathered(
+                    f"{who} gathers {name!r}, which holds {what}; what travels to the commit is plain data: numbers, "
+                    "text, bytes, dates, containers of them, arrays, classes registered by register_serialization(). "
+                    f"Make {name!r} of these, or leave `gathers` out: the bolt is then executed at the commit, in the driver"
+                ) from None
+        raise
+
+
+def _packed(values: Any, registry: Registry) -> bytes:
+    packed = io.BytesIO()
+    _Pickler(packed, registry).dump(values)
+    return packed.getvalue()
+
+
+def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
+    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed."""
+    for name, value in _Unpickler(io.BytesIO(packed), registry).load().items():
+        setattr(bolt, name, value)
+
+
+# ---------------------------------------------------------------------------------------- what is not gathered
+
+_ITEMS_MAX = 256
+"""Objects looked at to tell whether a bolt changes what it does not gather."""
+
+_CONTAINERS = (list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter)
+
+
+class OtherState:
+    """What a bolt held after `prepare` besides what it gathers: `execute` must leave it as it was, or it would be lost.
+
+    Told are attributes set anew, and changes of lists, dicts, sets and of objects of the bolt's own package, as far as
+    256 objects go.
+
+    Args:
+        alone: whether no other task's `finish_batch` may change what this bolt shares with it meanwhile. Else only
+            attributes set anew are told.
+    """
+
+    def __init__(self, bolt: Any, names: Sequence[str], alone: bool) -> None:
+        self._names = frozenset(names)
+        self._package = type(bolt).__module__.partition(".")[0]
+        self._classes = [klass for klass in type(bolt).__mro__ if _is_users(klass)] if alone else []
+        self._alone = alone
+        self._left = _ITEMS_MAX
+        self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
+        self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
+
+    def check(self, bolt: Any, who: str) -> None:
+        """Raise `NotGathered` where `execute` has changed what does not travel; `who` executed."""
+        self._left = _ITEMS_MAX
+        self._compare(self._attributes, self._of(bolt), who, "attribute")
+        for klass, before in zip(self._classes, self._of_classes, strict=True):
+            self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
+
+    def _compare(self, before: dict[str, Any], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
+        present = dict(now)
+        for name in [*before, *present.keys() - before.keys()]:
+            if name not in before or name not in present or not self._is_as(before[name], present[name]):
+                own = what == "attribute"
+                remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
+                raise NotGathered(
+                    f"{who} changes {what} {name!r} in execute(), and gathers only {sorted(self._names)}: the change "
+                    f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: the bolt is then executed "
+                    "at the commit, in the driver"
+                )
+
+    def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:
+        yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
+        for klass in type(bolt).__mro__:
+            slots = vars(klass).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in self._names and name not in ("__dict__", "__weakref__") and hasattr(bolt, name):
+                    yield name, getattr(bolt, name)
+
+    def _data_of(self, klass: type) -> Iterator[tuple[str, Any]]:
+        for name, value in list(vars(klass).items()):
+            if not (name.startswith("__") or callable(value) or hasattr(value, "__get__")):
+                yield name, value
+
+    def _seen(self, value: Any) -> tuple[Any, list[Any] | None]:
+        """Return a value, and what it holds, if that can be changed."""
+        held = self._held(value)
+        return value, None if held is None else [self._seen(one) for one in held]
+
+    def _held(self, value: Any) -> list[Any] | None:
+        kind: type = type(value)
+        if not self._alone or self._left <= 0:
+            return None
+        if kind in _CONTAINERS:
+            self._left -= 1 + len(value)
+            if self._left < 0:
+                return None
+            return [*value.keys(), *value.values()] if isinstance(value, dict) else [*value]
+        if _is_users(kind) and kind.__module__.partition(".")[0] == self._package and hasattr(value, "__dict__"):
+            self._left -= 1 + len(value.__dict__)
+            return None if self._left < 0 else [*value.__dict__, *value.__dict__.values()]
+        return None
+
+    def _is_as(self, before: tuple[Any, list[Any] | None], now: Any) -> bool:
+        value, held = before
+        if value is not now:
+            return False
+        if held is None:
+            return True
+        present = self._held(now)
+        if present is None:
+            return True  # too much to tell
+        return len(present) == len(held) and all(map(self._is_as, held, present))
+
+
+def _is_users(klass: type) -> bool:
+    return klass.__module__.partition(".")[0] not in ("builtins", "abc", "typing", "stormline")

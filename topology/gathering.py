@@ -1,0 +1,74 @@
+"""What a deferred bolt says it gathers, so that it may be executed on the executors: checked when it is declared."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.errors import InvalidGathers, did_you_mean
+
+
+def gathered_by(bolt: Any) -> tuple[str, ...] | None:
+    """Return the attributes that a bolt gathers in; None: it does not say, so it executes at the commit if deferred."""
+    names = getattr(bolt, "gathers", None) if isinstance(bolt, IBatchBolt) else None
+    return None if names is None else tuple(names)
+
+
+def check_gathers(bolt_id: str, bolt: Any) -> None:
+    """Check that `gathers` names attributes of the bolt.
+
+    Raises:
+        InvalidGathers: it is no sequence of names, names one twice, or one that no method of the class sets.
+    """
+    names = getattr(bolt, "gathers", None)
+    if names is None:
+        return
+    who = f"bolt {bolt_id!r} ({type(bolt).__name__})"
+    if isinstance(bolt, IBasicBolt):
+        raise InvalidGathers(
+            f"{who} has gathers = {names!r}, and is a BasicBolt, which gathers nothing: it never learns of batches; "
+            "leave gathers out, or make it a BaseBatchBolt"
+        )
+    if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
+        hint = f"; write gathers = ({names!r},), with the comma" if isinstance(names, str) else ""
+        raise InvalidGathers(f"{who} has gathers = {names!r}, expected a tuple of attributes' names{hint}")
+    known = None
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidGathers(f"{who} names {name!r} twice in gathers = {names!r}")
+        known = _attributes(bolt) if known is None else known
+        if name not in known and not known & {"setattr", "__setattr__", "__dict__"}:
+            raise InvalidGathers(
+                f"{who} gathers {name!r}, an attribute that no method of {type(bolt).__name__} sets"
+                f"{did_you_mean(name, sorted(known))}; name those that execute() changes"
+            )
+
+
+def _attributes(bolt: Any) -> set[str]:
+    """Return the names of all attributes that a bolt has, or that its methods set."""
+    found = set(getattr(bolt, "__dict__", {}))
+    for klass in type(bolt).__mro__:
+        if klass.__module__.startswith("stormline.topology."):
+            continue  # the interfaces set nothing
+        found.update(getattr(klass, "__annotations__", {}))
+        for name, value in vars(klass).items():
+            code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
+            if isinstance(code, CodeType):
+                found.update(_set_in(code))
+            elif not name.startswith("__"):
+                found.add(name)
+    return found
+
+
+def _set_in(code: CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_ATTR":
+            yield str(instruction.argval)
+    if "setattr" in code.co_names or "__dict__" in code.co_names:
+        yield from {"setattr", "__dict__"} & {*code.co_names}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _set_in(inner)
