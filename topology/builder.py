@@ -36,6 +36,7 @@ from stormline.topology.grouping import (
 )
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_part, problem_of_name
 from stormline.topology.shipping import check_shippable
+from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
 
@@ -55,6 +56,7 @@ def check_tasks(who: str, what: str, value: Any) -> int:
     return value
 
 
+@storm_names()
 class ComponentDeclarer:
     """What can be said of spouts and bolts alike; every call returns the declarer."""
 
@@ -110,6 +112,7 @@ class ComponentDeclarer:
         )
 
 
+@storm_names()
 class SpoutDeclarer(ComponentDeclarer):
     """Settings of the spout; they reach its coordinator and its emitters."""
 
@@ -118,6 +121,7 @@ class SpoutDeclarer(ComponentDeclarer):
         return self.add_configuration(MAX_SPOUT_PENDING, transactions)
 
 
+@storm_names()
 class BoltDeclarer(ComponentDeclarer):
     """Settings and groupings of one bolt; every call returns the declarer."""
 
@@ -220,6 +224,7 @@ def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str])
     return names, cast(str, stream)
 
 
+@storm_names(set_spout="the spout of the constructor", setSpout="the spout of the constructor")
 class TransactionalTopologyBuilder:
     """Declares one topology: a transactional spout and a graph of bolts.
 
