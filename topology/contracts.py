@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.storm_names import StormInterface
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.tuples import Tuple
 
@@ -22,14 +23,24 @@ Metadata = Any  # any value that the topology's serialization takes
 class Collector(Protocol):
     """What bolts and emitters emit to; the first value is always the attempt of the batch at hand."""
 
+    @overload
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple; raises a kind of `EmitError` at once where the declaration does not allow it."""
+
+    @overload
+    def emit(self, stream: str, values: Sequence[Any], /) -> None:
+        """Emit one tuple, in Storm's order of arguments."""
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
         """Emit many tuples, faster than one by one. The lists become the engine's: change none of them any more."""
 
+    @overload
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of a direct stream to one task."""
+
+    @overload
+    def emit_direct(self, task_id: int, stream: str, values: Sequence[Any], /) -> None:
+        """Emit one tuple to one task, in Storm's order of arguments."""
 
     def emit_batch(self, batch: pyarrow.RecordBatch, stream: str = DEFAULT_STREAM) -> None:
         """Emit each row of `batch` as one tuple.
@@ -55,7 +66,7 @@ class Collector(Protocol):
         """Write an error to the log and go on."""
 
 
-class IComponent(ABC):
+class IComponent(StormInterface):
     """Spouts and bolts alike: says what it emits."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
@@ -132,7 +143,7 @@ class ICommitter:
 # ---------------------------------------------------------------------------------------- spouts
 
 
-class ITransactionalCoordinator(ABC):
+class ITransactionalCoordinator(StormInterface):
     """Decides what the batches are. One lives in the driver."""
 
     def resume(self, prev_metadata: Metadata) -> None:
@@ -150,7 +161,7 @@ class ITransactionalCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class ITransactionalEmitter(ABC):
+class ITransactionalEmitter(StormInterface):
     """Emits batches: the same txid and metadata must give the same tuples, on every attempt, in every process."""
 
     @abstractmethod
@@ -167,6 +178,9 @@ class ITransactionalEmitter(ABC):
 class ITransactionalSpout(IComponent):
     """A spout whose coordinator defines each batch by metadata."""
 
+    Coordinator: TypeAlias = ITransactionalCoordinator
+    Emitter: TypeAlias = ITransactionalEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> ITransactionalCoordinator:
         """Return the coordinator."""
@@ -176,7 +190,7 @@ class ITransactionalSpout(IComponent):
         """Return the emitter of one task."""
 
 
-class IPartitionedCoordinator(ABC):
+class IPartitionedCoordinator(StormInterface):
     """Says how many partitions there are. One lives in the driver."""
 
     @abstractmethod
@@ -191,7 +205,7 @@ class IPartitionedCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class IPartitionedEmitter(ABC):
+class IPartitionedEmitter(StormInterface):
     """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …"""
 
     @abstractmethod
@@ -217,6 +231,9 @@ class IPartitionedEmitter(ABC):
 class IPartitionedTransactionalSpout(IComponent):
     """A spout over partitions, each of which can replay any batch."""
 
+    Coordinator: TypeAlias = IPartitionedCoordinator
+    Emitter: TypeAlias = IPartitionedEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IPartitionedCoordinator:
         """Return the coordinator."""
@@ -226,7 +243,7 @@ class IPartitionedTransactionalSpout(IComponent):
         """Return the emitter of one task."""
 
 
-class IOpaqueCoordinator(ABC):
+class IOpaqueCoordinator(StormInterface):
     """Says when a new batch may begin. One lives in the driver."""
 
     def is_ready(self) -> bool:
@@ -237,7 +254,7 @@ class IOpaqueCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class IOpaqueEmitter(ABC):
+class IOpaqueEmitter(StormInterface):
     """Emits the partitions of one task, each from where its last transaction left off.
 
     A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
@@ -268,6 +285,9 @@ class IOpaqueEmitter(ABC):
 class IOpaquePartitionedTransactionalSpout(IComponent):
     """A spout over partitions that may vanish or give another batch on replay."""
 
+    Coordinator: TypeAlias = IOpaqueCoordinator
+    Emitter: TypeAlias = IOpaqueEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:
         """Return the coordinator."""
@@ -277,12 +297,23 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
         """Return the emitter of one task."""
 
 
+class ICommitterEmitter(ABC):
+    """The emitter of a committer spout; it is an emitter of its spout's kind besides."""
+
+    @abstractmethod
+    def commit(self, attempt: TransactionAttempt) -> None:
+        """Called in the commit phase, once for each attempt that reaches it."""
+
+
 class ICommitterTransactionalSpout(ABC):
     """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase.
 
     That phase runs on the driver, to which the emitter's attributes travel. One that holds a connection says in a
     `__getstate__` what travels, or its spout sets `emits_on_driver = True`; else the topology stops.
     """
+
+    if not TYPE_CHECKING:  # a type checker would find two in a spout of some kind: to it say ICommitterEmitter
+        Emitter = ICommitterEmitter
 
 
 AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
