@@ -36,7 +36,8 @@ class Recorder:
         self.rows = 0
 
     def emit(self, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
-        values, stream = self._collector.in_our_order(values, stream)
+        if isinstance(values, str):
+            values, stream = self._collector.in_our_order(values, stream)
         if self._record(values, stream):
             self._collector.emit(values, stream)
 
@@ -52,7 +53,8 @@ class Recorder:
                 self._collector.emit_batch(kept.batch, stream)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
-        values, stream = self._collector.in_our_order(values, stream)
+        if isinstance(values, str):
+            values, stream = self._collector.in_our_order(values, stream)
         if self._record(values, stream, direct=True):
             self._collector.emit_direct(task_id, values, stream)
 

@@ -224,7 +224,7 @@ def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str])
     return names, cast(str, stream)
 
 
-@storm_names(set_spout="the spout of the constructor", setSpout="the spout of the constructor")
+@storm_names(setSpout="the spout of the constructor")
 class TransactionalTopologyBuilder:
     """Declares one topology: a transactional spout and a graph of bolts.
 

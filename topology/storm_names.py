@@ -41,11 +41,12 @@ class StormName:
 
 
 def storm_names(**others: str) -> Callable[[C], C]:
-    """Decorate a class: Java's spellings of its public names teach, and the names in `others`: Storm's to ours."""
+    """Decorate a class: Java's spellings of its public names teach, and so do `others`: Storm's word = ours."""
 
     def teach(cls: C) -> C:
         spelt = {camel_case(name): name for name in dir(cls) if name[0] != "_" and name.islower()}
-        for storm, here in {**spelt, **others}.items():
+        in_python = {snake_case(storm): here for storm, here in others.items()}
+        for storm, here in {**spelt, **in_python, **others}.items():
             if storm != here and not hasattr(cls, storm):
                 setattr(cls, storm, StormName(storm, here))
         cls.__dir__ = _names_that_exist  # type: ignore[assignment]
