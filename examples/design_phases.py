@@ -20,18 +20,19 @@ from typing import Any
 
 from stormline import (
     BaseTransactionalBolt,
+    Collector,
+    Conf,
     Fields,
     ICommitter,
     MemoryTransactionalSpout,
+    OutputFieldsDeclarer,
+    Topology,
     TopologyContext,
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
     Values,
 )
-from stormline.topology.contracts import Collector, Conf
-from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.topology import Topology
 
 DRIVER_PID = "design_phases.driver_pid"
 PROCESSING, COMMIT = "processing", "commit"

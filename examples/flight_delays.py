@@ -31,19 +31,20 @@ from stormline import (
     ArrowBatchBolt,
     BaseBatchBolt,
     BaseTransactionalBolt,
+    Collector,
+    Conf,
     Config,
     Fields,
     FileTransactionalSpout,
     ICommitter,
+    OutputFieldsDeclarer,
+    Topology,
     TopologyContext,
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
     Values,
 )
-from stormline.topology.contracts import Collector, Conf
-from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.topology import Topology
 
 TOPOLOGY_ID = "flight-delays"
 ROWS_PER_BATCH = 10_000

@@ -22,14 +22,15 @@ from examples import flight_delays
 from examples.flight_store import FlightStore
 from stormline import (
     ArrowBatchBolt,
+    Collector,
+    Conf,
     Config,
     Fields,
+    OutputFieldsDeclarer,
+    Topology,
     TopologyContext,
     TransactionAttempt,
 )
-from stormline.topology.contracts import Collector, Conf
-from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.topology import Topology
 
 if TYPE_CHECKING:
     import pyarrow as pa

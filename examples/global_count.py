@@ -19,19 +19,20 @@ from dataclasses import dataclass
 from stormline import (
     BaseBatchBolt,
     BaseTransactionalBolt,
+    Collector,
+    Conf,
     Config,
     Fields,
     ICommitter,
     MemoryTransactionalSpout,
+    OutputFieldsDeclarer,
+    Topology,
     TopologyContext,
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
     Values,
 )
-from stormline.topology.contracts import Collector, Conf
-from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.topology import Topology
 
 PARTITION_TAKE_PER_BATCH = 3
 DATA = {

@@ -21,6 +21,7 @@ from stormline.topology.errors import (
 )
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.plan import PlannedComponent
+from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import StreamDeclaration
 
 log = logging.getLogger("stormline")
@@ -80,6 +81,7 @@ class Output:
             route.take_direct(task, [*values])
 
 
+@storm_names()
 class TaskCollector:
     """Checks and routes what a task emits for one attempt. After `close` every emit raises.
 
@@ -104,11 +106,13 @@ class TaskCollector:
     def __deepcopy__(self, memo: Any) -> TaskCollector:
         return self
 
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit one tuple; the first value is the attempt."""
-        output = self._plain.get(stream)
-        if output is None:
-            raise self._refused(values, stream)
+    def emit(self, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
+        """Emit one tuple; the first value is the attempt. Storm's order, the stream first, is understood too."""
+        try:
+            output = self._plain[stream]
+        except (KeyError, TypeError):
+            self.emit(*self._reordered(values, stream))
+            return
         if len(values) != output.arity or values[0] is not self._attempt:
             self._check(values, output, stream)
         rows = output.rows
@@ -150,10 +154,14 @@ class TaskCollector:
             output.check = BatchCheck(output.declaration.fields, f"{self._who()}, to stream {stream!r},")
         return [Columns(self._attempt, checked) for checked in output.check(batch) if checked.num_rows]
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit one tuple of a direct stream to one task."""
-        output = self._outputs.get(stream)
-        if output is None or self._closed:
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
+        """Emit one tuple of a direct stream to one task. Storm's order, the stream before values, is understood too."""
+        try:
+            output = self._outputs[stream]
+        except (KeyError, TypeError):
+            self.emit_direct(task_id, *self._reordered(values, stream))
+            return
+        if self._closed:
             raise self._refused(values, stream)
         if not output.declaration.direct:
             raise DirectStreamMismatch(
@@ -166,6 +174,16 @@ class TaskCollector:
             )
         self._check(values, output, stream)
         self._guarded(output.route_direct, task_id, values)
+
+    def in_our_order(self, values: Sequence[Any], stream: Any) -> tuple[Sequence[Any], Any]:
+        """Return values and stream, which may have been given in Storm's order: the stream first.
+
+        A text is no row, since a row begins with the attempt.
+        """
+        storms = isinstance(values, str) and (
+            not isinstance(stream, str) or (values in self._outputs and stream not in self._outputs)
+        )
+        return (stream, values) if storms else (values, stream)
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
@@ -220,12 +238,19 @@ class TaskCollector:
                 f"batch at hand, {self._attempt!r}, since the first field of every tuple carries it"
             )
 
-    def _refused(self, values: Sequence[Any], stream: str) -> EmitError:
-        output = self._outputs.get(stream)
+    def _reordered(self, values: Sequence[Any], stream: Any) -> tuple[Sequence[Any], Any]:
+        """Return what was given in Storm's order in ours; refuse what was not."""
+        ordered = self.in_our_order(values, stream)
+        if ordered[0] is values:
+            raise self._refused(values, stream) from None
+        return ordered
+
+    def _refused(self, values: Sequence[Any], stream: Any) -> EmitError:
+        output = self._outputs.get(stream) if isinstance(stream, str) else None
         if output is None:
             known = list(self._outputs)
             return UndeclaredStream(
-                f"{self._who()} emits to stream {stream!r}; it declares {known}{did_you_mean(str(stream), known)}"
+                f"{self._who()} emits to stream {stream!r:.200}; it declares {known}{did_you_mean(str(stream), known)}"
             )
         if not self._closed:
             return DirectStreamMismatch(

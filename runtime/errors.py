@@ -126,6 +126,10 @@ class UnsafeSpark(StormlineError, ValueError):
     """Spark is set up in a way that breaks a law."""
 
 
+class MixedVersions(StormlineError):
+    """Driver and executor run different versions of Stormline."""
+
+
 class SparkUnavailable(StormlineError):
     """Spark did not start."""
 

@@ -37,9 +37,9 @@ class ExecutingSecs:
             if bolt not in self._told and self._secs[bolt] >= SECS_MIN and share > SHARE_MAX:
                 self._told.add(bolt)
                 log.warning(
-                    "topology %s: bolt %r (%s) executes its tuples in the driver, at the commit: %.0f %% of the time so "
-                    'far. Where all that execute() changes is plain data in attributes, say so by gathers = ("…",) in the '
-                    "class: then it executes on the executors, in parallel",
+                    "topology %s: bolt %r (%s) executes its tuples in the driver, at the commit: %.0f %% of the time "
+                    "so far. If all that execute() changes is plain data in attributes, say so in the class, as "
+                    "gathers = ('counts',): then it executes on the executors, in parallel",
                     self._plan.topology_id,
                     bolt,
                     type(self._plan.components[bolt].component.obj).__name__,

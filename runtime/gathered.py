@@ -43,6 +43,9 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType)  # by name: they h
 _DATA_LIBRARIES = frozenset({"numpy", "pandas", "polars", "pyarrow", "zoneinfo"})
 
 
+_AT_COMMIT = "the bolt is then executed at the commit, in the driver"
+
+
 class _NotPlain(Exception):
     """Holds an object that is no plain data."""
 
@@ -105,7 +108,7 @@ def pack_gathered(bolt: Any, names: Sequence[str], who: str, registry: Registry)
                 raise NotGathered(
                     f"{who} gathers {name!r}, which holds {what}; what travels to the commit is plain data: numbers, "
                     "text, bytes, dates, containers of them, arrays, classes registered by register_serialization(). "
-                    f"Make {name!r} of these, or leave `gathers` out: the bolt is then executed at the commit, in the driver"
+                    f"Make {name!r} of these, or leave `gathers` out: {_AT_COMMIT}"
                 ) from None
         raise
 
@@ -165,8 +168,7 @@ class OtherState:
                 remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
                 raise NotGathered(
                     f"{who} changes {what} {name!r} in execute(), and gathers only {sorted(self._names)}: the change "
-                    f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: the bolt is then executed "
-                    "at the commit, in the driver"
+                    f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: {_AT_COMMIT}"
                 )
 
     def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:

@@ -10,8 +10,10 @@ from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.runtime.loop_watch import watch_loop
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.topology_runner import TopologyRunner
+from stormline.topology.storm_names import storm_names
 
 
+@storm_names()
 class TopologyHandle:
     """A running topology. Usable from any thread."""
 

@@ -13,9 +13,11 @@ from stormline.runtime.progress import Snapshot
 from stormline.runtime.starting import start_topology
 from stormline.runtime.task_environment import registry_of
 from stormline.topology.compiler import compile_topology
+from stormline.topology.storm_names import storm_names
 from stormline.topology.topology import Topology
 
 
+@storm_names()
 class InProcessCluster:
     """The double of `LocalCluster`: the same runner, stage runner and commits, in this process.
 

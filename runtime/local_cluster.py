@@ -36,6 +36,7 @@ from stormline.topology.config import (
     setting,
 )
 from stormline.topology.errors import InvalidConfig
+from stormline.topology.storm_names import storm_names
 from stormline.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def zookeeper_hosts(config: Mapping[str, Any]) -> str | None:
     return ",".join(server if re.search(r"[^:]:\d+$", server) else f"{server}:{port}" for server in servers)
 
 
+@storm_names()
 class LocalCluster:
     """A context manager that runs topologies on Spark, with an embedded ZooKeeper unless the config names servers.
 

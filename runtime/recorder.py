@@ -14,8 +14,10 @@ from stormline.topology.columns import array_of
 from stormline.topology.errors import ColumnCannotTravel, MissingExtra, UnregisteredClass
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.serialization import Registry
+from stormline.topology.storm_names import storm_names
 
 
+@storm_names()
 class Recorder:
     """Counts what one partition emits, with a checksum; passes on no more rows than `limit`.
 
@@ -33,7 +35,9 @@ class Recorder:
         self._kept: dict[str, list[Row]] = {}  # of a frozen batch
         self.rows = 0
 
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+    def emit(self, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
+        if isinstance(values, str):
+            values, stream = self._collector.in_our_order(values, stream)
         if self._record(values, stream):
             self._collector.emit(values, stream)
 
@@ -48,7 +52,9 @@ class Recorder:
                 self._record_columns(kept, stream)
                 self._collector.emit_batch(kept.batch, stream)
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
+        if isinstance(values, str):
+            values, stream = self._collector.in_our_order(values, stream)
         if self._record(values, stream, direct=True):
             self._collector.emit_direct(task_id, values, stream)
 

@@ -7,14 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
 from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream, did_you_mean
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.plan import Plan, PlannedComponent
+from stormline.topology.storm_names import storm_names
 
 
-class TaskContext:
-    """What one task may know; satisfies `TopologyContext`. `commit_ids` are those of the process, by attempt."""
+@storm_names(getExecutorData="get_task_data", setExecutorData="set_task_data")
+class TaskContext(TopologyContext):
+    """What one task may know. `commit_ids` are those of the process, by attempt."""
 
     def __init__(
         self,
@@ -82,8 +85,10 @@ class TaskContext:
         """Return the task ids of a component, ascending."""
         return list(self._planned(component).tasks)
 
-    def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
+    def component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
         """Return the fields of a stream."""
+        if isinstance(component, GlobalStreamId):
+            return self.component_output_fields(component.component, component.stream)
         streams = self._planned(component).component.streams
         if stream not in streams:
             raise UnknownStream(
@@ -91,6 +96,21 @@ class TaskContext:
                 f"{did_you_mean(stream, streams)}"
             )
         return streams[stream].fields
+
+    def get_component_ids(self) -> Sequence[str]:
+        """Return the ids of all components, the spout's first."""
+        return list(self._plan.components)
+
+    def get_component_id(self, task: int) -> str:
+        """Return the component of a task."""
+        components = self._plan.component_of_task()
+        if task not in components:
+            raise UnknownComponent(f"topology {self.topology_id!r} has no task {task!r}; it has {sorted(components)}")
+        return components[task]
+
+    def get_component_streams(self, component: str) -> Sequence[str]:
+        """Return the streams that a component declares."""
+        return list(self._planned(component).component.streams)
 
     def _planned(self, component: str) -> PlannedComponent:
         planned = self._plan.components.get(component)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from stormline import __version__
 from stormline.runtime.commit_slot import CommitSlot
+from stormline.runtime.errors import MixedVersions
 from stormline.runtime.layout import Layout
 from stormline.runtime.stage_runner import StageRunner
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave
-from stormline.topology.errors import StormlineError
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -29,10 +29,6 @@ GC_THRESHOLD = 50_000
 through them again and again, for half the time of a fields grouping."""
 
 _ENVIRONMENTS: dict[str, TaskEnvironment] = {}
-
-
-class MixedVersions(StormlineError):
-    """Driver and executor run different versions of Stormline."""
 
 
 def _check_version(version: str) -> None:

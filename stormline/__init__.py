@@ -3,33 +3,53 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stormline.bolts.arrow import ArrowBatchBolt, ArrowTransactionalBolt
+from stormline.bolts.arrow import ArrowBatchBolt, ArrowTransactionalBolt, BatchSource, source_of
 from stormline.bolts.base import BaseBasicBolt, BaseBatchBolt, BaseTransactionalBolt
+from stormline.spouts.base import (
+    BaseOpaquePartitionedTransactionalSpout,
+    BasePartitionedTransactionalSpout,
+    BaseTransactionalSpout,
+)
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.builder import TransactionalTopologyBuilder
+from stormline.topology.builder import BoltDeclarer, SpoutDeclarer, TransactionalTopologyBuilder
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import Config
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     Collector,
+    Conf,
+    IBasicBolt,
+    IBatchBolt,
     ICommitter,
+    ICommitterEmitter,
     ICommitterTransactionalSpout,
+    IOpaqueCoordinator,
+    IOpaqueEmitter,
     IOpaquePartitionedTransactionalSpout,
+    IPartitionedCoordinator,
+    IPartitionedEmitter,
     IPartitionedTransactionalSpout,
+    ITransactionalCoordinator,
+    ITransactionalEmitter,
     ITransactionalSpout,
+    Metadata,
 )
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
+from stormline.topology.grouping import CustomStreamGrouping, GlobalStreamId, Grouping, GroupingKind
+from stormline.topology.plan import Plan
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
 
 if TYPE_CHECKING:
+    from stormline.runtime.handle import TopologyHandle
     from stormline.runtime.in_process_cluster import InProcessCluster
     from stormline.runtime.local_cluster import LocalCluster
+    from stormline.runtime.progress import Snapshot
 
 __version__ = "0.1.0"
 
@@ -38,40 +58,70 @@ __all__ = [
     "ArrowTransactionalBolt",
     "BaseBasicBolt",
     "BaseBatchBolt",
+    "BaseOpaquePartitionedTransactionalSpout",
+    "BasePartitionedTransactionalSpout",
     "BaseTransactionalBolt",
+    "BaseTransactionalSpout",
+    "BatchSource",
+    "BoltDeclarer",
     "Collector",
+    "Conf",
     "Config",
+    "CustomStreamGrouping",
     "FailedException",
     "Fields",
     "FileTransactionalSpout",
+    "GlobalStreamId",
+    "Grouping",
+    "GroupingKind",
+    "IBasicBolt",
+    "IBatchBolt",
     "ICommitter",
+    "ICommitterEmitter",
     "ICommitterTransactionalSpout",
+    "IOpaqueCoordinator",
+    "IOpaqueEmitter",
     "IOpaquePartitionedTransactionalSpout",
+    "IPartitionedCoordinator",
+    "IPartitionedEmitter",
     "IPartitionedTransactionalSpout",
+    "ITransactionalCoordinator",
+    "ITransactionalEmitter",
     "ITransactionalSpout",
     "InProcessCluster",
     "LocalCluster",
     "MemoryTransactionalSpout",
+    "Metadata",
     "OpaqueMemoryTransactionalSpout",
     "OutputFieldsDeclarer",
+    "Plan",
     "ReportedFailedException",
+    "Snapshot",
+    "SpoutDeclarer",
     "StormlineError",
     "Topology",
     "TopologyContext",
+    "TopologyHandle",
     "TransactionAttempt",
     "TransactionalTopologyBuilder",
     "Tuple",
     "Values",
     "compile_topology",
     "resolve_secret",
+    "source_of",
 ]
 
 
-_CLUSTERS = {"InProcessCluster": "in_process_cluster", "LocalCluster": "local_cluster"}
+_OF_THE_DRIVER = {
+    "InProcessCluster": "in_process_cluster",
+    "LocalCluster": "local_cluster",
+    "Snapshot": "progress",
+    "TopologyHandle": "handle",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what only a driver needs (kazoo, and later Spark) when it is asked for."""
-    if name in _CLUSTERS:
-        return getattr(importlib.import_module(f"stormline.runtime.{_CLUSTERS[name]}"), name)
+    if name in _OF_THE_DRIVER:
+        return getattr(importlib.import_module(f"stormline.runtime.{_OF_THE_DRIVER[name]}"), name)
     raise AttributeError(f"module 'stormline' has no attribute {name!r}")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stormline.topology.storm_names import storm_names
 
+
+@storm_names()
 @dataclass(frozen=True, slots=True, order=True)
 class TransactionAttempt:
     """One try (`attempt_id`) of one transaction (`transaction_id`, its txid: 1, 2, 3, …).
@@ -18,6 +21,14 @@ class TransactionAttempt:
 
     def __reduce__(self) -> tuple[type[TransactionAttempt], tuple[int, int]]:
         return TransactionAttempt, (self.transaction_id, self.attempt_id)  # a frozen dataclass's own way takes 5 µs
+
+    def get_transaction_id(self) -> int:
+        """Return the txid."""
+        return self.transaction_id
+
+    def get_attempt_id(self) -> int:
+        """Return the attempt id."""
+        return self.attempt_id
 
     def __str__(self) -> str:
         return f"{self.transaction_id}:{self.attempt_id}"

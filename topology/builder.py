@@ -38,6 +38,7 @@ from stormline.topology.grouping import (
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_part, problem_of_name
 from stormline.topology.shipping import check_shippable
 from stormline.topology.spout_parts import check_spout
+from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
 
@@ -57,6 +58,7 @@ def check_tasks(who: str, what: str, value: Any) -> int:
     return value
 
 
+@storm_names()
 class ComponentDeclarer:
     """What can be said of spouts and bolts alike; every call returns the declarer."""
 
@@ -112,6 +114,7 @@ class ComponentDeclarer:
         )
 
 
+@storm_names()
 class SpoutDeclarer(ComponentDeclarer):
     """Settings of the spout; they reach its coordinator and its emitters."""
 
@@ -120,6 +123,7 @@ class SpoutDeclarer(ComponentDeclarer):
         return self.add_configuration(MAX_SPOUT_PENDING, transactions)
 
 
+@storm_names()
 class BoltDeclarer(ComponentDeclarer):
     """Settings and groupings of one bolt; every call returns the declarer."""
 
@@ -222,6 +226,7 @@ def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str])
     return names, cast(str, stream)
 
 
+@storm_names(setSpout="the spout of the constructor")
 class TransactionalTopologyBuilder:
     """Declares one topology: a transactional spout and a graph of bolts.
 

@@ -10,6 +10,7 @@ from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_m
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
 from stormline.topology.registration import Registration, Serializer
 from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
+from stormline.topology.storm_names import storm_names
 
 MAX_SPOUT_PENDING = "topology.max.spout.pending"
 MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
@@ -268,6 +269,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
             raise InvalidConfig(f"{where}: {key} is {shown}, expected {expected}")
 
 
+@storm_names(put="config[key] = value")
 class Config(dict[str, Any]):
     """The configuration of a topology: a dict with Storm's keys and setters.
 

@@ -47,8 +47,8 @@ class TopologyContext(Protocol):
     def component_tasks(self, component: str) -> Sequence[int]:
         """Return the task ids of a component, ascending; `UnknownComponent` if there is none of that id."""
 
-    def component_output_fields(self, component: str, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return the fields of a stream; `UnknownComponent` or `UnknownStream` if there is none."""
+    def component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
+        """Return the fields of a stream, which is given by two ids or one; `UnknownComponent` or `UnknownStream`."""
 
     def commit_id(self, attempt: TransactionAttempt) -> int:
         """Return the id under which a transaction commits, of at most 63 bits: the same for all its tasks.
@@ -61,6 +61,55 @@ class TopologyContext(Protocol):
         Raises:
             UnknownAttempt: this process does not work on `attempt`.
         """
+
+    def get_storm_id(self) -> str:
+        """Return `topology_id`."""
+        return self.topology_id
+
+    def get_this_component_id(self) -> str:
+        """Return `this_component_id`."""
+        return self.this_component_id
+
+    def get_this_task_id(self) -> int:
+        """Return `this_task_id`."""
+        return self.this_task_id
+
+    def get_this_task_index(self) -> int:
+        """Return `this_task_index`."""
+        return self.this_task_index
+
+    def get_this_sources(self) -> Mapping[GlobalStreamId, Grouping]:
+        """Return `this_sources`."""
+        return self.this_sources
+
+    def get_this_targets(self) -> Mapping[str, Mapping[str, Grouping]]:
+        """Return `this_targets`."""
+        return self.this_targets
+
+    def get_this_streams(self) -> Sequence[str]:
+        """Return the streams that this component declares."""
+        return self.get_component_streams(self.this_component_id)
+
+    def get_this_output_fields(self, stream: str = DEFAULT_STREAM) -> Fields:
+        """Return the fields of a stream of this component; raises as `component_output_fields`."""
+        return self.component_output_fields(self.this_component_id, stream)
+
+    def get_component_ids(self) -> Sequence[str]:
+        """Return the ids of all components, the spout's first."""
+
+    def get_component_id(self, task: int) -> str:
+        """Return the component of a task; `UnknownComponent` if there is none."""
+
+    def get_component_streams(self, component: str) -> Sequence[str]:
+        """Return the streams that a component declares; `UnknownComponent` if there is none of that id."""
+
+    def get_component_tasks(self, component: str) -> Sequence[int]:
+        """Return `component_tasks(component)`."""
+        return self.component_tasks(component)
+
+    def get_component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
+        """Return `component_output_fields(component, stream)`."""
+        return self.component_output_fields(component, stream)
 
     def set_task_data(self, name: str, value: Any) -> None:
         """Keep a value for this task in this process."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.storm_names import StormInterface
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.tuples import Tuple
 
@@ -22,14 +23,24 @@ Metadata = Any  # any value that the topology's serialization takes
 class Collector(Protocol):
     """What bolts and emitters emit to; the first value is always the attempt of the batch at hand."""
 
+    @overload
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple; raises a kind of `EmitError` at once where the declaration does not allow it."""
+
+    @overload
+    def emit(self, stream: str, values: Sequence[Any], /) -> None:
+        """Emit one tuple, in Storm's order of arguments."""
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
         """Emit many tuples, faster than one by one. The lists become the engine's: change none of them any more."""
 
+    @overload
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of a direct stream to one task."""
+
+    @overload
+    def emit_direct(self, task_id: int, stream: str, values: Sequence[Any], /) -> None:
+        """Emit one tuple to one task, in Storm's order of arguments."""
 
     def emit_batch(self, batch: pyarrow.RecordBatch, stream: str = DEFAULT_STREAM) -> None:
         """Emit each row of `batch` as one tuple.
@@ -55,7 +66,7 @@ class Collector(Protocol):
         """Write an error to the log and go on."""
 
 
-class IComponent(ABC):
+class IComponent(StormInterface):
     """Spouts and bolts alike: says what it emits."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
@@ -154,7 +165,7 @@ class ISpout(IComponent):
     after another. For a spout whose batches depend on their metadata alone, never on what an emitter remembers."""
 
 
-class ITransactionalCoordinator(ABC):
+class ITransactionalCoordinator(StormInterface):
     """Decides what the batches are. One lives in the driver."""
 
     def resume(self, prev_metadata: Metadata) -> None:
@@ -172,7 +183,7 @@ class ITransactionalCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class ITransactionalEmitter(ABC):
+class ITransactionalEmitter(StormInterface):
     """Emits batches: the same txid and metadata must give the same tuples, on every attempt, in every process."""
 
     @abstractmethod
@@ -192,6 +203,9 @@ class ITransactionalSpout(ISpout):
     See `ISpout` for where its emitters run.
     """
 
+    Coordinator: TypeAlias = ITransactionalCoordinator
+    Emitter: TypeAlias = ITransactionalEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> ITransactionalCoordinator:
         """Return the coordinator."""
@@ -201,7 +215,7 @@ class ITransactionalSpout(ISpout):
         """Return the emitter of one task."""
 
 
-class IPartitionedCoordinator(ABC):
+class IPartitionedCoordinator(StormInterface):
     """Says how many partitions there are. One lives in the driver."""
 
     @abstractmethod
@@ -216,7 +230,7 @@ class IPartitionedCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class IPartitionedEmitter(ABC):
+class IPartitionedEmitter(StormInterface):
     """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …"""
 
     @abstractmethod
@@ -245,6 +259,9 @@ class IPartitionedTransactionalSpout(ISpout):
     See `ISpout` for where its emitters run.
     """
 
+    Coordinator: TypeAlias = IPartitionedCoordinator
+    Emitter: TypeAlias = IPartitionedEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IPartitionedCoordinator:
         """Return the coordinator."""
@@ -254,7 +271,7 @@ class IPartitionedTransactionalSpout(ISpout):
         """Return the emitter of one task."""
 
 
-class IOpaqueCoordinator(ABC):
+class IOpaqueCoordinator(StormInterface):
     """Says when a new batch may begin. One lives in the driver."""
 
     def is_ready(self) -> bool:
@@ -265,7 +282,7 @@ class IOpaqueCoordinator(ABC):
         """Called when the topology stops."""
 
 
-class IOpaqueEmitter(ABC):
+class IOpaqueEmitter(StormInterface):
     """Emits the partitions of one task, each from where its last transaction left off.
 
     A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
@@ -299,6 +316,9 @@ class IOpaquePartitionedTransactionalSpout(ISpout):
     See `ISpout` for where its emitters run.
     """
 
+    Coordinator: TypeAlias = IOpaqueCoordinator
+    Emitter: TypeAlias = IOpaqueEmitter
+
     @abstractmethod
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:
         """Return the coordinator."""
@@ -308,11 +328,22 @@ class IOpaquePartitionedTransactionalSpout(ISpout):
         """Return the emitter of one task."""
 
 
+class ICommitterEmitter(ABC):
+    """The emitter of a committer spout; it is an emitter of its spout's kind besides."""
+
+    @abstractmethod
+    def commit(self, attempt: TransactionAttempt) -> None:
+        """Called in the commit phase, once for each attempt that reaches it."""
+
+
 class ICommitterTransactionalSpout(ABC):
     """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase.
 
     That phase runs in the driver, on the object that has emitted, in its thread; so `emits_on_executors` is refused.
     """
+
+    if not TYPE_CHECKING:  # a type checker would find two in a spout of some kind: to it say ICommitterEmitter
+        Emitter = ICommitterEmitter
 
 
 AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from stormline.topology.errors import InvalidStream, UnknownField
+from stormline.topology.storm_names import storm_names
 
 
+@storm_names()
 class Fields(Sequence[str]):
     """An ordered list of distinct field names.
 
@@ -67,6 +69,18 @@ class Fields(Sequence[str]):
             return self._index[name]
         except (KeyError, TypeError):
             raise UnknownField.among(name, self._names, "this tuple") from None
+
+    def get(self, i: int) -> str:
+        """Return the name at position `i`."""
+        return self._names[i]
+
+    def size(self) -> int:
+        """Return the number of names."""
+        return len(self._names)
+
+    def contains(self, name: str) -> bool:
+        """Tell whether there is a field `name`."""
+        return name in self._index
 
     def to_list(self) -> list[str]:
         """Return the names as a list."""

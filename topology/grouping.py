@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from stormline.topology.storm_names import storm_names
+
 if TYPE_CHECKING:
     from stormline.topology.context import TopologyContext
 
@@ -31,12 +33,21 @@ LOCAL_SHUFFLES = (GroupingKind.LOCAL_OR_SHUFFLE, GroupingKind.NONE)
 """Groupings that keep a tuple in its Spark task where the plan lets them."""
 
 
+@storm_names(get_componentId="component", get_streamId="stream", componentId="component", streamId="stream")
 @dataclass(frozen=True, slots=True)
 class GlobalStreamId:
     """One stream of one component."""
 
     component: str
     stream: str = DEFAULT_STREAM
+
+    def get_component_id(self) -> str:
+        """Return the id of the component."""
+        return self.component
+
+    def get_stream_id(self) -> str:
+        """Return the id of the stream."""
+        return self.stream
 
     def __str__(self) -> str:
         return self.component if self.stream == DEFAULT_STREAM else f"{self.component}.{self.stream}"

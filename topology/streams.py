@@ -9,6 +9,7 @@ from stormline.topology.errors import InvalidStream
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.identifiers import NAME_CHARS_MAX, problem_of_name
+from stormline.topology.storm_names import storm_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class StreamDeclaration:
     direct: bool = False
 
 
+@storm_names()
 class OutputFieldsDeclarer:
     """Collects the streams that one component declares in `declare_output_fields`."""
 

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from stormline.topology.errors import UnknownPosition, WrongValueType
 from stormline.topology.fields import Fields
+from stormline.topology.grouping import GlobalStreamId
+from stormline.topology.storm_names import storm_names
 
 V = TypeVar("V")
 
@@ -26,10 +28,11 @@ class TupleSource:
         return TupleSource, (self.component, self.stream, self.task, self.fields)
 
 
+@storm_names(getSourceGlobalStreamid="get_source_global_stream_id")
 class Tuple:
     """An ordered list of named values; the first one is the `TransactionAttempt` of its batch.
 
-    The typed getters (`get_string`, `get_integer`, …) check and do not convert.
+    The typed getters (`get_string`, `get_integer`, …) check and do not convert; None stays None, as with Storm's casts.
     """
 
     __slots__ = ("_source", "values")
@@ -71,6 +74,35 @@ class Tuple:
     def source_task(self) -> int:
         """Id of the task that emitted it."""
         return self._source.task
+
+    @property
+    def source_global_stream_id(self) -> GlobalStreamId:
+        """Component and stream that it came from."""
+        return GlobalStreamId(self._source.component, self._source.stream)
+
+    def get_source_component(self) -> str:
+        """Return `source_component`."""
+        return self._source.component
+
+    def get_source_stream_id(self) -> str:
+        """Return `source_stream_id`."""
+        return self._source.stream
+
+    def get_source_task(self) -> int:
+        """Return `source_task`."""
+        return self._source.task
+
+    def get_source_global_stream_id(self) -> GlobalStreamId:
+        """Return `source_global_stream_id`."""
+        return self.source_global_stream_id
+
+    def get_fields(self) -> Fields:
+        """Return `fields`."""
+        return self._source.fields
+
+    def get_values(self) -> list[Any]:
+        """Return `values`."""
+        return self.values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -132,9 +164,11 @@ class Tuple:
         """Return the value of a field."""
         return self.values[self._source.fields.field_index(name)]
 
-    def _typed(self, key: int | str, kind: type[V]) -> V:
+    def _typed(self, key: int | str, kind: type[V]) -> V | Any:
         value = self[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            if value is None:
+                return None
             source, position = self._source, key if isinstance(key, int) else self.field_index(key)
             raise WrongValueType(
                 f"field {source.fields[position]!r} of stream {source.stream!r} of {source.component!r}: got "
@@ -143,50 +177,50 @@ class Tuple:
             )
         return value
 
-    def get_string(self, i: int) -> str:
+    def get_string(self, i: int) -> str | Any:
         """Return the text at position `i`."""
         return self._typed(i, str)
 
-    def get_integer(self, i: int) -> int:
+    def get_integer(self, i: int) -> int | Any:
         """Return the whole number at position `i`."""
         return self._typed(i, int)
 
     get_long = get_short = get_byte = get_integer
 
-    def get_double(self, i: int) -> float:
+    def get_double(self, i: int) -> float | Any:
         """Return the float at position `i`."""
         return self._typed(i, float)
 
     get_float = get_double
 
-    def get_boolean(self, i: int) -> bool:
+    def get_boolean(self, i: int) -> bool | Any:
         """Return the bool at position `i`."""
         return self._typed(i, bool)
 
-    def get_binary(self, i: int) -> bytes:
+    def get_binary(self, i: int) -> bytes | Any:
         """Return the bytes at position `i`."""
         return self._typed(i, bytes)
 
-    def get_string_by_field(self, name: str) -> str:
+    def get_string_by_field(self, name: str) -> str | Any:
         """Return the text of a field."""
         return self._typed(name, str)
 
-    def get_integer_by_field(self, name: str) -> int:
+    def get_integer_by_field(self, name: str) -> int | Any:
         """Return the whole number of a field."""
         return self._typed(name, int)
 
     get_long_by_field = get_short_by_field = get_byte_by_field = get_integer_by_field
 
-    def get_double_by_field(self, name: str) -> float:
+    def get_double_by_field(self, name: str) -> float | Any:
         """Return the float of a field."""
         return self._typed(name, float)
 
     get_float_by_field = get_double_by_field
 
-    def get_boolean_by_field(self, name: str) -> bool:
+    def get_boolean_by_field(self, name: str) -> bool | Any:
         """Return the bool of a field."""
         return self._typed(name, bool)
 
-    def get_binary_by_field(self, name: str) -> bytes:
+    def get_binary_by_field(self, name: str) -> bytes | Any:
         """Return the bytes of a field."""
         return self._typed(name, bytes)

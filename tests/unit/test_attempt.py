@@ -27,6 +27,11 @@ def test_an_attempt_cannot_be_changed() -> None:
     assert not hasattr(attempt, "__dict__")
 
 
+def test_an_attempt_answers_to_storms_getters() -> None:
+    attempt = TransactionAttempt(12, 3)
+    assert (attempt.get_transaction_id(), attempt.get_attempt_id()) == (12, 3)
+
+
 def test_attempts_sort_by_txid_first() -> None:
     first, second, third = TransactionAttempt(1, 9), TransactionAttempt(2, 1), TransactionAttempt(2, 10)
     assert sorted([third, first, second]) == [first, second, third]

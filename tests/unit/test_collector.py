@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stormline import Fields, TransactionAttempt
+from stormline import Fields, TransactionAttempt, Values
 from stormline.runtime.collector import ROWS_MAX, Output, TaskCollector
 from stormline.topology.errors import DirectStreamMismatch, StaleEmit, UndeclaredStream, WrongArity, WrongAttempt
 from stormline.topology.plan import PlannedComponent
@@ -114,6 +114,41 @@ def test_what_was_emitted_does_not_change_with_the_callers_list() -> None:
         to.emit(row)
     to.flush()
     assert route.calls == [[[ATTEMPT, 0], [ATTEMPT, 1], [ATTEMPT, 2]]]
+
+
+@pytest.mark.parametrize("row", [Values(ATTEMPT, 1), (ATTEMPT, 1), (ATTEMPT, {})])
+def test_the_stream_may_come_first_as_in_storm(row: Any) -> None:
+    route = Caught()
+    to = collector(route)
+    to.emit("default", row)
+    to.emit(row, "default")
+    to.emit_direct(9, "to", row)
+    to.emit_direct(9, row, "to")
+    to.flush()
+    assert route.calls == [[[9, *row]], [[9, *row]], [[*row], [*row]]]
+
+
+def test_what_is_wrong_in_storms_order_is_refused_as_in_ours() -> None:
+    to = collector(Caught())
+    with pytest.raises(UndeclaredStream, match=r"emits to stream 'defualt'.*did you mean 'default'"):
+        to.emit("defualt", [ATTEMPT, 1])
+    with pytest.raises(UndeclaredStream, match=r"emits to stream 'ot'; it declares"):
+        to.emit_direct(9, "ot", [ATTEMPT, 1])
+    with pytest.raises(UndeclaredStream, match=r"emits to stream \[1\]; it declares"):
+        to.emit([ATTEMPT, 1], [1])
+    with pytest.raises(DirectStreamMismatch, match=r"emits plainly to stream 'to', which is direct"):
+        to.emit("to", [ATTEMPT, 1])
+    with pytest.raises(DirectStreamMismatch, match=r"not declared with direct=True"):
+        to.emit_direct(9, "default", [ATTEMPT, 1])
+    with pytest.raises(WrongArity, match=r"emits 2 values \['o', 'x'\] to stream 'default'"):
+        to.emit("default", "ox")
+    with pytest.raises(WrongAttempt, match=r"as first value to stream 'default'"):
+        to.emit("default", ["default", 1])
+    to.close()
+    for emit in (lambda: to.emit("default", [ATTEMPT, 1]), lambda: to.emit_direct(9, "to", [ATTEMPT, 1])):
+        with pytest.raises(StaleEmit, match=r"emits for attempt 1:1, which has ended"):
+            emit()
+    assert to.emitted == 0
 
 
 def test_many_rows_are_emitted_at_once_after_those_that_wait() -> None:

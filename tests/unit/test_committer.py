@@ -37,6 +37,11 @@ class Run:
     def abandon(self) -> None:
         self.abandoned = True
 
+    def give_up(self) -> None: ...
+
+    def executing_secs(self) -> dict[str, float]:
+        return {}
+
 
 class Plan:
     topology_id = "t"

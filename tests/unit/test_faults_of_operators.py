@@ -22,10 +22,10 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.errors import TooManyAttempts, TopologyChanged, TopologyFailed
+from stormline.runtime.errors import MixedVersions, TooManyAttempts, TopologyChanged, TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.runtime.memory_state_store import MemoryStateServer
-from stormline.runtime.worker import MixedVersions, StageTask
+from stormline.runtime.worker import StageTask
 from tests.kit import LEDGERS, line, numbers
 from tests.unit.own_emitter import OwnEmitter
 

@@ -63,6 +63,13 @@ def test_a_field_name_that_is_no_text_is_unknown_too(name: object) -> None:
         Fields("tx", "word").field_index(name)  # type: ignore[arg-type]
 
 
+def test_fields_answer_to_storms_getters() -> None:
+    fields = Fields("tx", "word")
+    assert (fields.get(1), fields.size(), fields.to_list()) == ("word", 2, ["tx", "word"])
+    assert fields.contains("word")
+    assert not fields.contains("wrod")
+
+
 def test_values_are_a_list_of_their_arguments() -> None:
     assert Values("a", [1], None) == ["a", [1], None]
     assert Values() == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +34,17 @@ PROMISED = [
     "TopologyContext",
     "LocalCluster",
     "StormlineError",
+    "BaseTransactionalSpout",
+    "BasePartitionedTransactionalSpout",
+    "BaseOpaquePartitionedTransactionalSpout",
+    "IBatchBolt",
+    "IBasicBolt",
+    "ICommitterEmitter",
+    "Grouping",
+    "GlobalStreamId",
+    "CustomStreamGrouping",
+    "TopologyHandle",
+    "Plan",
 ]
 
 
@@ -74,3 +87,65 @@ from stormline import MemoryTransactionalSpout, TransactionalTopologyBuilder, co
 compile_topology(TransactionalTopologyBuilder("t", "s", MemoryTransactionalSpout({}, ["w"], 1)).build_topology())
 """
     assert loaded_after(code) & {"pyspark", "py4j", "kazoo"} == set()
+
+
+DEEPER = ("errors", "testing", "state", "spouts.kafka")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imported(code: str) -> set[str]:
+    """Return the modules of stormline that a program imports."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names if node.module == "stormline"}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return {name for name in found if name.split(".")[0] == "stormline"}
+
+
+def is_deep(module: str) -> bool:
+    name = module.partition(".")[2]
+    return bool(name) and name not in (*DEEPER, *stormline.__all__)
+
+
+PROGRAMS = {
+    **{str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")},
+    **{
+        f"{page.relative_to(ROOT)}, block {i}": block
+        for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+        for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    },
+}
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_no_example_of_the_code_or_of_the_docs_imports_a_deep_module(program: str) -> None:
+    assert not [module for module in imported(PROGRAMS[program]) if is_deep(module)]
+
+
+def test_a_deep_import_is_found_however_it_is_written() -> None:
+    for code in (
+        "import stormline.topology.errors",
+        "from stormline.topology.errors import StormlineError",
+        "def f():\n    from stormline import topology",
+    ):
+        assert [module for module in imported(code) if is_deep(module)], code
+    assert {"examples/words.py", "README.md, block 0"} <= PROGRAMS.keys()
+    assert imported(PROGRAMS["examples/words.py"]) >= {"stormline", "stormline.Tuple"}
+
+
+def test_no_page_names_a_deep_module() -> None:
+    rooms = "topology|bolts|spouts|runtime|cli"
+    for page in (ROOT / "README.md", ROOT / "docs" / "porting.md"):
+        assert not re.findall(rf"\bstormline\.(?:{rooms})\.(?!kafka)\w+", page.read_text(encoding="utf-8")), page.name
+
+
+def test_the_nested_interfaces_are_the_ones_with_names_of_their_own() -> None:
+    assert stormline.ITransactionalSpout.Coordinator is stormline.ITransactionalCoordinator
+    assert stormline.ITransactionalSpout.Emitter is stormline.ITransactionalEmitter
+    assert stormline.IPartitionedTransactionalSpout.Coordinator is stormline.IPartitionedCoordinator
+    assert stormline.IPartitionedTransactionalSpout.Emitter is stormline.IPartitionedEmitter
+    assert stormline.IOpaquePartitionedTransactionalSpout.Coordinator is stormline.IOpaqueCoordinator
+    assert stormline.IOpaquePartitionedTransactionalSpout.Emitter is stormline.IOpaqueEmitter
+    assert getattr(stormline.ICommitterTransactionalSpout, "Emitter") is stormline.ICommitterEmitter  # noqa: B009

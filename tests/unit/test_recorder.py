@@ -97,3 +97,13 @@ def test_a_value_of_an_unregistered_class_is_named_with_component_stream_and_fie
 def test_rows_that_fit_no_column_are_not_taken_for_a_batch() -> None:
     stored, _ = recorded([pa.array([1, 2])])
     assert not recorded([1, "a"], 2)[0].matches(stored.rows, stored.checksum)
+
+
+def test_a_batch_is_the_same_whichever_argument_comes_first() -> None:
+    ours, storms = (Recorder(collector(Caught()), PLAIN, 3) for _ in range(2))
+    ours.emit([ATTEMPT, 1], "default")
+    ours.emit_direct(9, [ATTEMPT, 2], "to")
+    storms.emit("default", [ATTEMPT, 1])
+    storms.emit_direct(9, "to", [ATTEMPT, 2])
+    assert (storms.rows, storms.checksum) == (ours.rows, ours.checksum)
+    assert ours.matches(2, storms.checksum)

@@ -106,6 +106,10 @@ def test_a_context_names_what_there_is() -> None:
         context.component_output_fields("store", "defautl")
 
 
+class Own:
+    """Registered by two components."""
+
+
 class One:
     def to_data(self, obj: Any) -> Any: ...
 

@@ -36,6 +36,28 @@ def test_a_task_knows_its_sources_and_targets() -> None:
     assert context("spout", 1).this_targets == {"default": {"x": shuffle, "store": whole}}
 
 
+def test_a_task_answers_to_storms_getters() -> None:
+    mine = context("x", 4)
+    assert mine.get_storm_id() == "t"
+    assert (mine.get_this_component_id(), mine.get_this_task_id(), mine.get_this_task_index()) == ("x", 4, 1)
+    assert (mine.get_this_sources(), mine.get_this_targets()) == (mine.this_sources, mine.this_targets)
+    assert mine.get_this_streams() == mine.get_component_streams("spout") == ["default"]
+    assert mine.get_component_ids() == ["spout", "x", "store"]
+    assert mine.get_component_tasks("x") == mine.component_tasks("x") == [3, 4, 5]
+    assert [mine.get_component_id(task) for task in (1, 3, 6)] == ["spout", "x", "store"]
+    with pytest.raises(UnknownComponent, match=r"topology 't' has no task 7; it has \[1, 2, 3, 4, 5, 6\]"):
+        mine.get_component_id(7)
+
+
+def test_the_fields_of_a_stream_are_found_by_its_two_ids_or_by_one_value() -> None:
+    mine = context("x", 4)
+    fields = mine.component_output_fields("x")
+    assert mine.get_this_output_fields() == mine.get_component_output_fields("x", "default") == fields
+    assert mine.get_component_output_fields(GlobalStreamId("x")) == fields
+    with pytest.raises(UnknownStream, match="component 'x' has no stream 'loud'"):
+        mine.get_component_output_fields(GlobalStreamId("x", "loud"))
+
+
 def test_a_task_knows_the_commit_ids_of_the_attempts_that_its_process_works_on() -> None:
     env = TaskEnvironment(context("x", 4)._plan, epoch=7)
     mine = env.context("x", 4)
