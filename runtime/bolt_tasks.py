@@ -108,7 +108,7 @@ class BatchBoltTask:
         assert self._gathers is not None
         assert self._other is not None
         who = f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
-        self._other.check(self.bolt, who)
+        self._other.check(who)
         return DeferredTask(pack_gathered(self.bolt, self._gathers, who, registry), emitted)
 
 

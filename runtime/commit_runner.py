@@ -18,6 +18,7 @@ from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.runtime.gathered import OtherState, restore_gathered
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.own_thread import CallAbandoned
+from stormline.runtime.packed import Packed
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
@@ -120,7 +121,17 @@ class CommitTask:
         other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
         self._execute_all(inbox)
         if other is not None:
-            other.check(self._bolt, f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
+            other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
+
+    def _read(self, edge: Edge, source_task: int, packed: Packed) -> Tuples | None:
+        """Return tuples that the processing phase has kept; None where they cannot be read."""
+        read: list[Tuples] = []
+
+        def call() -> None:  # the user's serializers read here
+            read.append(packed.unpack_whole(self._attempt, self._env.registry))
+
+        run_guarded(call, edge.source, source_task, "reading the tuples", self._fail)
+        return read[0] if read else None
 
     def _execute_all(self, inbox: Sequence[Delivery]) -> None:
         for stream, direct, packed in self._deferred.emitted:
@@ -133,8 +144,11 @@ class CommitTask:
                 for row in tuples:
                     self.collector.emit_direct(direct, row, stream)
         for index, source_task, packed in self._deferred.tuples:
-            source = self._env.source(self._env.plan.edges[index], source_task)
-            execute_tuples(self._bolt, packed.unpack_whole(self._attempt, self._env.registry), source)
+            edge = self._env.plan.edges[index]
+            tuples = self._read(edge, source_task, packed)
+            if tuples is None:
+                return
+            execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
         for edge, source_task, _, tuples in inbox:
             execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
         self.collector.flush()

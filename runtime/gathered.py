@@ -66,6 +66,8 @@ class _Pickler(pickle.Pickler):
         kind: type = type(obj)
         if kind in _PLAIN or isinstance(obj, _CODE):
             return NotImplemented
+        if kind.__name__ == "cython_function_or_method":  # by name, too
+            return NotImplemented
         library = kind.__module__.partition(".")[0]
         if library == "pyarrow":
             return reduced_array(obj)
@@ -145,6 +147,7 @@ class OtherState:
     """
 
     def __init__(self, bolt: Any, names: Sequence[str], alone: bool) -> None:
+        self._bolt = bolt
         self._names = frozenset(names)
         self._package = type(bolt).__module__.partition(".")[0]
         self._classes = [klass for klass in type(bolt).__mro__ if _is_users(klass)] if alone else []
@@ -153,10 +156,10 @@ class OtherState:
         self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
         self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
 
-    def check(self, bolt: Any, who: str) -> None:
+    def check(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed what does not travel; `who` executed."""
         self._left = _ITEMS_MAX
-        self._compare(self._attributes, self._of(bolt), who, "attribute")
+        self._compare(self._attributes, self._of(self._bolt), who, "attribute")
         for klass, before in zip(self._classes, self._of_classes, strict=True):
             self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
 
@@ -191,17 +194,18 @@ class OtherState:
 
     def _held(self, value: Any) -> list[Any] | None:
         kind: type = type(value)
-        if not self._alone or self._left <= 0:
+        if not self._alone or value is self._bolt:
             return None
         if kind in _CONTAINERS:
-            self._left -= 1 + len(value)
-            if self._left < 0:
-                return None
-            return [*value.keys(), *value.values()] if isinstance(value, dict) else [*value]
-        if _is_users(kind) and kind.__module__.partition(".")[0] == self._package and hasattr(value, "__dict__"):
-            self._left -= 1 + len(value.__dict__)
-            return None if self._left < 0 else [*value.__dict__, *value.__dict__.values()]
-        return None
+            held = value
+        elif _is_users(kind) and kind.__module__.partition(".")[0] == self._package:
+            held = getattr(value, "__dict__", ())
+        else:
+            return None
+        if len(held) >= self._left:
+            return None
+        self._left -= 1 + len(held)
+        return [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
 
     def _is_as(self, before: tuple[Any, list[Any] | None], now: Any) -> bool:
         value, held = before

@@ -78,6 +78,8 @@ class ArrowGather(ArrowPass):
 class ArrowStore(ArrowTransactionalBolt, ICommitter):
     """Writes the values of a batch into a ledger, once a transaction; emits how many, as a batch."""
 
+    gathers: Sequence[str] | None = ("batches",)
+
     def __init__(self, ledger: str, fault: Fault = NO_FAULT) -> None:
         self.ledger = ledger
         self.fault = fault
@@ -105,6 +107,8 @@ class ArrowStore(ArrowTransactionalBolt, ICommitter):
 
 class ArrowStoreWithLock(ArrowStore):
     """Opens in `prepare` what cannot travel."""
+
+    gathers = None
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)

@@ -8,6 +8,7 @@ import networkx as nx
 
 from stormline.topology.config import MAX_SPOUT_PENDING, setting
 from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.gathering import gathered_by
 from stormline.topology.graph import graph_of
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Transfer
@@ -131,8 +132,20 @@ def _deferred_rows(plan: Plan) -> Iterator[Row]:
     for turn in plan.commit_stages:
         for name in turn:
             if name in committers:
-                yield name, "is a committer"
+                why = "is a committer"
             else:
                 sources = (source for source in committers if nx.has_path(graph, source, name))
                 path = min((nx.shortest_path(graph, source, name) for source in sources), key=len)
-                yield name, f"gets what committer {path[0]} emits ({' → '.join(path)})"
+                why = f"gets what committer {path[0]} emits ({' → '.join(path)})"
+            yield name, why, _where_it_executes(plan, plan.components[name])
+
+
+def _where_it_executes(plan: Plan, planned: PlannedComponent) -> str:
+    if planned.stage is not None:
+        gathers = ", ".join(gathered_by(planned.component.obj) or ())
+        return f"executes on the executors, as it says what it gathers: {gathers or 'nothing'}"
+    if _is_basic(planned):
+        return "executes at the commit, as it is a BasicBolt"
+    if all(plan.components[edge.source].deferred for edge in plan.in_edges(planned.id)):
+        return "executes at the commit, as only deferred bolts reach it"
+    return "executes at the commit; with gathers = (…) in its class it would execute on the executors"

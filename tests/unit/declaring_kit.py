@@ -36,6 +36,8 @@ class Emits:
 
 
 class Batch(Emits, BaseBatchBolt):
+    gathers = ()
+
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None: ...
     def execute(self, tup: Any) -> None: ...
     def finish_batch(self) -> None: ...
@@ -50,16 +52,22 @@ class Basic(Emits, BaseBasicBolt):
 
 
 class Spout(Emits, ITransactionalSpout):
+    emits_on_executors = True
+
     def get_coordinator(self, conf: Any, context: Any) -> Any: ...
     def get_emitter(self, conf: Any, context: Any) -> Any: ...
 
 
 class PartitionedSpout(Emits, IPartitionedTransactionalSpout):
+    emits_on_executors = True
+
     def get_coordinator(self, conf: Any, context: Any) -> Any: ...
     def get_emitter(self, conf: Any, context: Any) -> Any: ...
 
 
 class OpaqueSpout(Emits, IOpaquePartitionedTransactionalSpout):
+    emits_on_executors = True
+
     def get_coordinator(self, conf: Any, context: Any) -> Any: ...
     def get_emitter(self, conf: Any, context: Any) -> Any: ...
 

@@ -10,8 +10,6 @@ from stormline import Fields
 class OwnEmitter:
     """A spout that is its own coordinator and emitter; only for the driver process."""
 
-    emits_on_driver = True
-
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("tx", "value"))
 

@@ -361,59 +361,34 @@ def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_
 
 
 class CommittingEmitter:
+    """Remembers in itself what it has emitted, and keeps its collector and what cannot be copied."""
+
+    def __init__(self) -> None:
+        self.pending: list[int] = []
+        self.lock = threading.Lock()
+
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: Any) -> None:
-        self.__dict__.setdefault("pending", {})[attempt.transaction_id] = True
+        self.pending.append(attempt.transaction_id)
         self.collector = collector
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        LEDGERS["t"].trail.append(sorted(self.pending))  # type: ignore[attr-defined]
-        self.collector.report_error(ValueError("a collector that was kept"))
+        with self.lock:
+            LEDGERS["t"].trail.append(sorted(self.pending))
+            self.collector.report_error(ValueError("a collector that was kept"))
 
-    def close(self) -> None: ...
 
-
-class CommittingOnExecutors(CommittingOnDriver):
-    emits_on_driver = False
-
+class CommittingBySelf(CommittingOnDriver):
     def get_emitter(self, conf: Any, context: Any) -> Any:
         return CommittingEmitter()
 
 
-def test_the_state_of_an_emitter_travels_to_its_commit_with_the_collector_it_keeps() -> None:
-    builder = TransactionalTopologyBuilder("t", "spout", CommittingOnExecutors())
+def test_the_emitter_that_has_emitted_commits_with_all_that_it_remembers() -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", CommittingBySelf())
     builder.set_bolt("store", Store("t")).global_grouping("spout")
     with InProcessCluster() as cluster:
         handle = cluster.submit_topology("t", {"topology.max.spout.pending": 1}, builder.build_topology())
         handle.await_committed(3, 20)
         assert LEDGERS["t"].trail[:3] == [[1], [1, 2], [1, 2, 3]]
-
-
-class ConnectedEmitter(CommittingEmitter):
-    def __init__(self) -> None:
-        self.connection = threading.Lock()
-
-
-class Connected(CommittingOnExecutors):
-    def get_emitter(self, conf: Any, context: Any) -> Any:
-        return ConnectedEmitter()
-
-
-def test_an_emitter_that_cannot_travel_to_its_commit_stops_the_topology_and_is_told_the_remedy() -> None:
-    builder = TransactionalTopologyBuilder("t", "spout", Connected())
-    builder.set_bolt("store", Store("t")).global_grouping("spout")
-    with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", {}, builder.build_topology())
-        with pytest.raises(TopologyFailed) as failed:
-            handle.await_committed(1, 20)
-    assert LEDGERS["t"].trail == LEDGERS["t"].finished == []
-    assert "EmitterCannotTravel in the emitter of 'spout', task 1: spout 'spout' is committed by" in str(failed.value)
-    assert "cannot pickle '_thread.lock' object; set emits_on_driver = True in the spout, or" in str(failed.value)
-
-
-def test_emitters_of_the_double_are_not_shared_between_the_phases() -> None:
-    env = TaskEnvironment(plan_of(CommittingOnExecutors()), 1)
-    InProcessEngine(env).process(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), 1),)))
-    assert not hasattr(env.emitter(1), "pending")
 
 
 # ---------------------------------------------------------------------------------------- coordinators that raise

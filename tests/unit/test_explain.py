@@ -33,14 +33,13 @@ Processing phase: up to 7 transactions at once
   stage 1, on the executors
     a  batch bolt  2 tasks (3 to 4)  executes and finishes
   stage 2, on the executors
-    b  batch bolt, committer  1 task (5)        executes
-    c  batch bolt             3 tasks (6 to 8)  executes
+    b  batch bolt, committer  1 task (5)  executes
 
 Commit phase: one transaction at a time, in txid order, in the driver process
   turn 0
     b  batch bolt, committer  1 task (5)  finishes
   turn 1
-    c  batch bolt  3 tasks (6 to 8)  executes the rest and finishes
+    c  batch bolt  3 tasks (6 to 8)  executes and finishes
   turn 2
     d  batch bolt, committer  1 task (9)  executes and finishes
 
@@ -55,13 +54,14 @@ Tuples
   spout → a  local or shuffle  exchange
   a → b      global            exchange
   b → c      fields(value)     in the commit phase
-  a → c      all               exchange
+  a → c      all               in the commit phase
   c → d      global            in the commit phase
 
 Deferred to the commit phase
-  b  is a committer
-  c  gets what committer b emits (b → c)
-  d  is a committer
+  b  is a committer                       executes on the executors, as it says what it gathers: values
+  c  gets what committer b emits (b → c)  executes at the commit; with gathers = (…) in its class it would execute on \
+the executors
+  d  is a committer                       executes at the commit, as only deferred bolts reach it
 """
     )
 

@@ -13,7 +13,8 @@ from stormline.runtime import loop_watch
 from stormline.runtime.in_process_cluster import InProcessCluster
 from tests.kit import PlainSpout, Ranges, Store, eventually
 
-TOLD = "in one call; until that returns, nothing begins but commits that were ready before"
+TOLD = "for its spout's coordinator; until it answers, no new batch begins"
+IN_ONE_CALL = "in one call; until that returns, nothing begins but commits that were ready before"
 
 
 LET_GO = threading.Event()
@@ -58,6 +59,23 @@ def test_a_coordinator_that_does_not_answer_is_told_of_and_all_goes_on(
     assert caplog.text.count(TOLD) < 8, "each warning comes after twice as long as the one before it"
 
 
+def test_a_loop_that_hangs_is_told_of(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch(monkeypatch, 0.2)
+    LET_GO.clear()
+
+    def hangs(snapshot: Any) -> None:
+        LET_GO.wait()
+
+    builder = TransactionalTopologyBuilder("loop", "spout", PlainSpout(Ranges("loop", batches=2)))
+    builder.set_bolt("store", Store("loop")).global_grouping("spout")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("loop", {}, builder.build_topology(), on_wave=hangs)
+        eventually(lambda: IN_ONE_CALL in caplog.text)
+        assert "in hangs" in caplog.text
+        LET_GO.set()
+        assert handle.await_drained(30) == 2
+
+
 def test_a_topology_that_waits_for_its_source_is_not_told_of(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,4 +88,5 @@ def test_a_topology_that_waits_for_its_source_is_not_told_of(
         time.sleep(1.5)
         assert handle.running
     assert TOLD not in caplog.text
+    assert IN_ONE_CALL not in caplog.text
     eventually(lambda: "stormline-idle-watch" not in {thread.name for thread in threading.enumerate()})

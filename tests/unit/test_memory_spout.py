@@ -47,7 +47,7 @@ def test_it_declares_the_attempt_first(spout_class: Any) -> None:
     declarer = OutputFieldsDeclarer("words")
     spout_class({}, ["word", "n"], 3).declare_output_fields(declarer)
     assert declarer.streams["default"].fields.to_list() == ["tx", "word", "n"]
-    assert spout_class.emits_on_driver
+    assert not spout_class.emits_on_executors
 
 
 @BOTH

@@ -50,7 +50,9 @@ def environment(path: Path, tasks: int = 2) -> TaskEnvironment:
 def request(tasks: int = 5) -> CommitRequest:
     delivery = PackedDelivery(0, 1, 2, Packed(3, b"packed"))
     return CommitRequest(
-        ATTEMPT, ("a", "b"), tuple(RemoteTask(task, DeferredTask(state=b"state"), [delivery]) for task in range(tasks))
+        ATTEMPT,
+        ("a", "b"),
+        tuple(RemoteTask(task, DeferredTask(gathered=b"gathered"), [delivery]) for task in range(tasks)),
     )
 
 
