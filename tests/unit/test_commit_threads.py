@@ -1,0 +1,93 @@
+"""A committer's tasks run in the driver, each in one thread for as long as the topology runs."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import Any, ClassVar
+
+import pytest
+
+from stormline import BaseTransactionalBolt, ICommitter, Tuple
+from stormline.runtime.in_process_cluster import InProcessCluster
+from tests.kit import EVENTS, LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
+
+
+class IntoOwnConnection(BaseTransactionalBolt, ICommitter):
+    """Keeps a connection a task in its class, opened by the first batch: it belongs to the thread that made it."""
+
+    connections: ClassVar[dict[int, sqlite3.Connection]] = {}
+    threads: ClassVar[dict[int, set[int]]] = {}
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.task, self.txid = context.this_task_id, batch_id.transaction_id
+        if self.task not in self.connections:
+            self.connections[self.task] = sqlite3.connect(":memory:")
+            self.connections[self.task].execute("CREATE TABLE numbers (number, txid)")
+        self.threads.setdefault(self.task, set()).add(threading.get_ident())
+
+    def execute(self, tup: Tuple) -> None:
+        self.connections[self.task].execute("INSERT INTO numbers VALUES (?, ?)", (tup[1], self.txid))
+
+    def finish_batch(self) -> None:
+        (count,) = self.connections[self.task].execute("SELECT count(*) FROM numbers").fetchone()
+        LEDGERS["t"].values[str(self.task)] = (self.txid, [count])
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_what_a_task_keeps_from_batch_to_batch_is_used_in_the_thread_that_made_it(tasks: int) -> None:
+    IntoOwnConnection.connections, IntoOwnConnection.threads = {}, {}
+    built = line("t", numbers(60), 5, lambda b: b.set_bolt("x", IntoOwnConnection(), tasks).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster:
+        cluster.submit_topology("t", {"topology.max.spout.pending": 2}, built).await_drained(20)
+    assert sum(LEDGERS["t"].all()) == 60
+    assert [len(threads) for threads in IntoOwnConnection.threads.values()] == [1] * tasks
+
+
+class HangsOnce(StoreAtCommit):
+    def finish_batch(self) -> None:
+        if self.attempt.transaction_id == 2 and self.attempt.attempt_id == 1 and self.context.this_task_index == 0:
+            EVENTS["go on"].wait(20)
+            return
+        super().finish_batch()
+
+
+def test_a_task_that_hangs_gets_another_thread_for_the_next_attempt() -> None:
+    EVENTS["go on"].clear()
+    built = line("t", numbers(60), 5, lambda b: b.set_bolt("x", HangsOnce("t"), 2).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster:
+        config = {"topology.message.timeout.secs": 0.3, "topology.max.spout.pending": 2}
+        cluster.submit_topology("t", config, built).await_drained(30)
+        EVENTS["go on"].set()
+    assert sorted(LEDGERS["t"].all()) == list(range(60))
+
+
+class OwnThreadBasic(Basic):
+    threads: ClassVar[set[int]] = set()
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.threads.add(threading.get_ident())
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        self.threads.add(threading.get_ident())
+        super().execute(tup, collector)
+
+    def cleanup(self) -> None:
+        self.threads.add(threading.get_ident())
+
+
+def test_a_basic_bolt_downstream_of_a_committer_is_prepared_called_and_cleaned_up_in_one_thread() -> None:
+    OwnThreadBasic.threads = set()
+    built = line(
+        "t",
+        numbers(20),
+        5,
+        lambda b: b.set_bolt("x", StoreAtCommit("t")).global_grouping("spout"),
+        lambda b: b.set_bolt("basic", OwnThreadBasic()).global_grouping("x"),
+    )
+    with InProcessCluster() as cluster:
+        cluster.submit_topology("t", {}, built).await_drained(20)
+    assert len(OwnThreadBasic.threads) == 1
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("stormline-commit-")])
