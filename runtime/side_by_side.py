@@ -1,35 +1,10 @@
-"""run_side_by_side, run_beside: calls in threads that never keep the process from ending."""
+"""run_side_by_side: calls in threads that never keep the process from ending."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Sequence
-
-
-def run_beside(calls: Sequence[Callable[[], None]], threads_max: int, main: Callable[[], None] | None) -> None:
-    """Run `main` in the calling thread and `calls` beside it, as `run_side_by_side` does; the error of `main` wins."""
-    if main is None:
-        run_side_by_side(calls, threads_max)
-        return
-    errors: list[BaseException] = []
-
-    def beside() -> None:
-        try:
-            run_side_by_side(calls, threads_max)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=beside, daemon=True, name="stormline-commit-beside") if calls else None
-    if thread is not None:
-        thread.start()
-    try:
-        main()
-    finally:
-        if thread is not None:
-            thread.join()
-    if errors:
-        raise errors[0]
 
 
 def run_side_by_side(calls: Sequence[Callable[[], None]], threads_max: int) -> None:

@@ -106,28 +106,37 @@ ROWS = (
     Row(
         key="bolt-hides-state",
         fault="a committer's class leaves out, when it is pickled, what it gathers",
-        must="its tuples travel to the commit in place of its state",
+        must="it is executed in the driver, and nothing of it is pickled; where it declares gathers, it is refused",
         simulated=(
             f"{UNIT}test_adversary_bolts.py::test_what_a_committer_gathers_beside_its_pickled_state_is_not_lost",
+            f"{UNIT}test_gathered.py::test_what_is_no_plain_data_is_refused_with_attribute_and_remedy",
         ),
-        real=Open("state and tuples travel as of any committer"),
+        real=Open("what is gathered travels by Spark as by the double"),
     ),
     Row(
         key="bolt-module-object",
-        fault="a committer takes in prepare an object of its module: a dict that is its database",
-        must="its tuples travel to the commit in place of its state, of which a copy would be updated",
-        simulated=(
-            f"{CONTRACT}test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one",
-            f"{UNIT}test_deferred_state.py::test_state_of_which_a_copy_will_not_do_cannot_travel",
-        ),
+        fault="a committer writes into an object of its module: a dict that is its database",
+        must="it is executed in the driver, where that object is",
+        simulated=(f"{CONTRACT}test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one",),
         real=(f"{ON_SPARK}test_a_committer_whose_database_is_a_dict_of_its_module_writes_into_that_one",),
     ),
     Row(
-        key="bolt-helper-hides-state",
-        fault="an object that a committer gathers in leaves things out when it is pickled",
-        must="its tuples travel to the commit in place of its state",
-        simulated=(f"{UNIT}test_deferred_state.py::test_state_of_which_a_copy_will_not_do_cannot_travel",),
-        real=Open("state and tuples travel as of any committer"),
+        key="bolt-gathers-less",
+        fault="execute of a bolt that declares gathers changes what gathers does not name",
+        must="the topology stops before the commit, and names the attribute",
+        simulated=(
+            f"{UNIT}test_gathered.py::test_what_execute_changes_beside_what_it_gathers_stops_the_topology_by_name",
+        ),
+        real=Open("the check is of the bolt's task, the same on Spark"),
+    ),
+    Row(
+        key="bolt-one-thread",
+        fault="a task of a committer keeps a connection that belongs to the thread that made it",
+        must="it is called in that thread for as long as the topology runs",
+        simulated=(
+            f"{UNIT}test_commit_threads.py::test_what_a_task_keeps_from_batch_to_batch_is_used_in_the_thread_that_made_it",
+        ),
+        real=Open("commits run in the driver, with Spark as without"),
     ),
     Row(
         key="bolt-emits-late",
@@ -146,7 +155,7 @@ ROWS = (
     Row(
         key="bolt-holds-connection",
         fault="a committer holds what cannot travel (a connection)",
-        must="it gets its tuples at the commit instead",
+        must="it is prepared, executed and finished in the driver",
         simulated=(f"{CONTRACT}test_a_committer_that_opens_in_prepare_what_cannot_travel_works_as_written",),
         real=(f"{ON_SPARK}test_a_committer_that_opens_in_prepare_what_cannot_travel_works_as_written",),
     ),

@@ -9,7 +9,7 @@ from docs.fault_matrix.tests import (
     FILES_CHANGE,
     HOSTILE_SPOUT,
     MESSAGES,
-    OF_SHARED_EMITTERS,
+    OF_EMITTERS,
     OF_SPOUTS,
     ON_SPARK,
     RUNNER,
@@ -18,13 +18,23 @@ from docs.fault_matrix.tests import (
 
 ROWS = (
     Row(
-        key="spout-emitter-cannot-travel",
-        fault="the emitter of a committer spout holds a connection, and commits on the driver",
-        must="the topology stops before a commit, and names the remedies; it ran on an emitter that had not emitted",
+        key="spout-emitter-remembers",
+        fault="an emitter remembers what it has emitted, or holds a connection of its thread",
+        must="one object a task, made, called, committed and closed in one thread, for as long as the topology runs",
         simulated=(
-            f"{HOSTILE_SPOUT}test_an_emitter_that_cannot_travel_to_its_commit_stops_the_topology_and_is_told_the_remedy",
+            f"{OF_EMITTERS}test_each_task_has_one_emitter_that_is_made_called_and_closed_in_one_thread",
+            f"{OF_EMITTERS}test_an_emitter_may_hold_a_connection_of_its_thread",
         ),
-        real=Open("emitters travel by Spark as by the double"),
+        real=Open("such emitters live in the driver, with Spark as without"),
+    ),
+    Row(
+        key="spout-coordinator-sleeps",
+        fault="is_ready of a coordinator sleeps",
+        must="it is asked in a thread of its own; what is ready after one question begins",
+        simulated=(
+            f"{UNIT}test_spout_questions.py::test_what_a_coordinator_that_sleeps_has_ready_begins_after_one_question",
+        ),
+        real=Open("coordinators live in the driver, with Spark as without"),
     ),
     Row(
         key="spout-partition-gone",
@@ -223,8 +233,8 @@ ROWS = (
         fault="an emitter in the driver is to commit while it emits",
         must="one call at a time, in the order in which they were due",
         simulated=(
-            f"{OF_SHARED_EMITTERS}test_an_emitter_in_the_driver_is_never_called_by_two_threads_at_once",
-            f"{OF_SHARED_EMITTERS}test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards",
+            f"{OF_EMITTERS}test_one_emitter_for_several_tasks_has_one_thread_for_its_calls_and_is_closed_once",
+            f"{OF_EMITTERS}test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards",
         ),
         real=Open("both are calls in the driver, under any engine"),
     ),
@@ -232,9 +242,7 @@ ROWS = (
         key="spout-commit-hangs",
         fault="the commit of an emitter in the driver hangs, and never comes back",
         must="it is abandoned after the time-out; another emitter emits what is not committed again, and commits it",
-        simulated=(
-            f"{OF_SHARED_EMITTERS}test_where_a_commit_hangs_another_emitter_emits_what_is_not_committed_and_commits_it",
-        ),
+        simulated=(f"{OF_EMITTERS}test_where_an_emitter_hangs_another_one_emits_what_is_not_committed_and_commits_it",),
         real=Open("both are calls in the driver, under any engine"),
     ),
     Row(

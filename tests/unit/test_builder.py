@@ -33,7 +33,7 @@ from tests.unit.declaring_kit import (
 
 
 class CommitterSpout(Spout, ICommitterTransactionalSpout):
-    pass
+    emits_on_executors = False
 
 
 class BasicCommitter(Basic, ICommitter):

@@ -16,10 +16,15 @@ from stormline import (
     ITransactionalSpout,
     TransactionalTopologyBuilder,
     TransactionAttempt,
+    compile_topology,
 )
 from stormline.errors import CallAbandoned
+from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.emitters import Emitters
+from stormline.runtime.engine import InProcessEngine
 from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.wave import AttemptResult
 from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually
 
 PENDING_3 = {"topology.max.spout.pending": 3}
@@ -243,3 +248,23 @@ def test_an_emitter_whose_close_fails_after_it_was_given_up_is_logged(caplog: py
     waiting.join()
     go_on.set()
     eventually(lambda: "closing an emitter of spout 'spout' that had been given up" in caplog.text)
+
+
+def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards(made: list[Emitter]) -> None:
+    env = TaskEnvironment(compile_topology(topology_of(OnDriver(the_same))), 1)
+    run = CommitRun(env, AttemptResult(TransactionAttempt(1, 1)), InProcessEngine(env))
+    go_on, failures = threading.Event(), []
+    emitting = threading.Thread(target=lambda: env.emitters.emit(1, lambda emitter: go_on.wait(20)))
+    emitting.start()
+    eventually(lambda: any(e.thread is not None and e.thread.running_secs() for e in env.emitters._distinct()))
+    committing = threading.Thread(target=lambda: failures.append(run.run()))
+    committing.start()
+    eventually(lambda: len(env.emitters._distinct()[0].thread._calls) == 2)  # type: ignore[union-attr]
+    run.abandon()
+    committing.join()
+    go_on.set()
+    emitting.join()
+    assert "it was abandoned" in failures[0].message
+    assert made[0].calls == []
+    assert env.emitters.emit(1, lambda emitter: emitter) is made[0], "it emits on"
+    env.close()

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from stormline.runtime.side_by_side import run_beside, run_side_by_side
+from stormline.runtime.side_by_side import run_side_by_side
 
 
 def test_as_many_as_may_run_do_run_at_once() -> None:
@@ -52,25 +52,3 @@ def test_a_call_that_hangs_does_not_keep_the_process_from_ending() -> None:
         "time.sleep(0.2)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
-
-
-def test_what_runs_beside_has_ended_when_all_has_and_the_error_of_the_main_call_wins() -> None:
-    done: list[str] = []
-    met = threading.Barrier(2)
-
-    def main() -> None:
-        met.wait(10)
-        done.append(threading.current_thread().name)
-
-    def fail(what: str) -> None:
-        raise ValueError(what)
-
-    run_beside([lambda: (met.wait(10), done.append("beside"))[1]], 9, main)
-    assert sorted(done) == sorted(["beside", threading.current_thread().name])
-    run_beside([], 9, lambda: done.append("alone"))
-    run_beside([lambda: done.append("no main")], 9, None)
-    assert done[2:] == ["alone", "no main"]
-    with pytest.raises(ValueError, match="beside"):
-        run_beside([partial(fail, "beside")], 9, lambda: None)
-    with pytest.raises(ValueError, match="main"):
-        run_beside([partial(fail, "beside")], 9, partial(fail, "main"))
