@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from stormline import TransactionAttempt
 from tests.holding.holding_bolt import HoldingBolt
 
 GATHERED: defaultdict[Any, list[int]] = defaultdict(list)
@@ -25,7 +28,7 @@ class InModule(HoldingBolt):
 
 
 @functools.cache
-def _basket(txid: int, attempt_id: int, task: int) -> list[int]:
+def _basket(topology_id: str, attempt: TransactionAttempt, task: int) -> list[int]:
     return []
 
 
@@ -33,7 +36,7 @@ class InCachedFunction(HoldingBolt):
     """What a cached function has returned."""
 
     def hold(self) -> None:
-        self.key = (self.attempt.transaction_id, self.attempt.attempt_id, self.context.this_task_index)
+        self.key = (self.context.topology_id, self.attempt, self.context.this_task_index)
 
     def gather(self, value: int) -> None:
         _basket(*self.key).append(value)
@@ -45,12 +48,13 @@ class InCachedFunction(HoldingBolt):
 class Counter:
     """A class that counts its objects, as registries do."""
 
-    made: ClassVar[list[Counter]] = []
+    numbers: ClassVar[Iterator[int]] = itertools.count()
+    made: ClassVar[dict[int, Counter]] = {}
 
     def __init__(self) -> None:
         self.values: list[int] = []
-        self.number = len(Counter.made)
-        Counter.made.append(self)
+        self.number = next(self.numbers)
+        self.made[self.number] = self
 
 
 class KnownToItsClass(HoldingBolt):

@@ -31,17 +31,20 @@ from tests.ports import (
 )
 from tests.ports.services import hbase, kafka, redis
 
+Outcome = tuple[Any, Any]
+
 
 @dataclass(frozen=True)
 class Port:
     """One program.
 
-    `done`: whether all is counted, asked where the spout is always ready and so never drained.
+    `check`: what has come of it, and what must have. `done`: whether all is counted, asked where the spout is always
+    ready and so never drained.
     """
 
     program: ModuleType
     fill: Callable[[], None]
-    check: Callable[[], None]
+    check: Callable[[], Outcome]
     done: Callable[[], bool] | None = None
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -60,9 +63,9 @@ def _no_global_count() -> None:
     transactional_global_count.TransactionalGlobalCount.DATABASE.clear()
 
 
-def _check_global_count() -> None:
+def _check_global_count() -> Outcome:
     value = transactional_global_count.TransactionalGlobalCount.DATABASE["GLOBAL-COUNT"]
-    assert (value.count, value.txid) == (19, 3)
+    return (value.count, value.txid), (19, 3)
 
 
 def _no_words() -> None:
@@ -70,11 +73,11 @@ def _no_words() -> None:
     transactional_words.TransactionalWords.BUCKET_DATABASE.clear()
 
 
-def _check_words() -> None:
+def _check_words() -> Outcome:
     words = transactional_words.TransactionalWords
     counts = {word: value.count for word, value in words.COUNT_DATABASE.items()}
-    assert counts == {"cat": 8, "dog": 7, "apple": 2, "chicken": 1, "banana": 1}
-    assert {bucket: value.count for bucket, value in words.BUCKET_DATABASE.items()} == {0: 5}
+    buckets = {bucket: value.count for bucket, value in words.BUCKET_DATABASE.items()}
+    return (counts, buckets), ({"cat": 8, "dog": 7, "apple": 2, "chicken": 1, "banana": 1}, {0: 5})
 
 
 # ---------------------------------------------------------------------------------------- a book's, and contributed
@@ -101,7 +104,7 @@ def _fill_tweets() -> None:
     client.set("NEXT_WRITE", len(TWEETS))
 
 
-def _check_tweets() -> None:
+def _check_tweets() -> Outcome:
     users, hashtags, both = Counter[str](), Counter[str](), Counter[str]()
     for tweet in TWEETS:
         named = {word[1:] for word in tweet.split() if word[0] == "@"}
@@ -110,10 +113,8 @@ def _check_tweets() -> None:
         hashtags.update(tagged)
         both.update(f"{user}:{tag}" for user in named for tag in tagged)
     client = redis.Redis("localhost")
-    assert client.hgetall("users") == users
-    assert client.hgetall("hashtags") == hashtags
-    assert client.hgetall("users_hashtags") == both
-    assert client.get("LAST_COMMITTED") == 11
+    stored = [client.hgetall(name) for name in ("users", "hashtags", "users_hashtags")]
+    return (stored, client.get("LAST_COMMITTED")), ([users, hashtags, both], 11)
 
 
 def _start_brokers(refusing: float) -> None:
@@ -130,20 +131,20 @@ def _start_brokers(refusing: float) -> None:
 COUNTED = Counter(message for partition in MESSAGES for message in partition)
 
 
-def _check_kafka() -> None:
-    assert {message: count for message, (count, _) in kafka_transactional.DATABASE.items()} == COUNTED
+def _check_kafka() -> Outcome:
+    return {message: count for message, (count, _) in kafka_transactional.DATABASE.items()}, COUNTED
 
 
-def _check_opaque_kafka() -> None:
-    assert {message: value.current for message, value in kafka_opaque.DATABASE.items()} == COUNTED
+def _check_opaque_kafka() -> Outcome:
+    return {message: value.current for message, value in kafka_opaque.DATABASE.items()}, COUNTED
 
 
-def _check_hbase() -> None:
+def _check_hbase() -> Outcome:
     counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for url, site, day in hbase_counters.CLICKS:
         counters[url].update([f"daily:{day}", f"site:{site}"])
     rows = {key: {c: n for c, n in row.items() if c != "txid"} for key, row in hbase.table("shorturl").rows.items()}
-    assert rows == counters
+    return rows, counters
 
 
 def _fill_redis_words() -> None:
@@ -152,13 +153,12 @@ def _fill_redis_words() -> None:
     redis.Pool.opened = 0
 
 
-def _check_redis_words() -> None:
-    assert redis.Redis("localhost").hgetall("words") == Counter(redis_pool.WORDS)
-    assert redis.Pool.opened == 1
+def _check_redis_words() -> Outcome:
+    return (redis.Redis("localhost").hgetall("words"), redis.Pool.opened), (Counter(redis_pool.WORDS), 1)
 
 
-def _check_tutorial() -> None:
-    assert tutorial.MyCommitter.db_map["GLOBAL_KEY"].count == tutorial.LINES
+def _check_tutorial() -> Outcome:
+    return tutorial.MyCommitter.db_map["GLOBAL_KEY"].count, tutorial.LINES
 
 
 # ---------------------------------------------------------------------------------------- spouts of their own
@@ -168,21 +168,23 @@ def _rows(program: ModuleType) -> list[str]:
     return [row for partition in program.PARTITIONS.values() for row in partition]
 
 
-def _check_partitioned_executor() -> None:
+def _check_partitioned_executor() -> Outcome:
     rows = _rows(partitioned_executor)
-    assert {row: count for row, (count, _) in partitioned_executor.DATABASE.items()} == dict.fromkeys(rows, 1)
+    return {row: count for row, (count, _) in partitioned_executor.DATABASE.items()}, dict.fromkeys(rows, 1)
 
 
-def _check_opaque_executor() -> None:
+def _check_opaque_executor() -> Outcome:
     rows = _rows(opaque_executor)
-    assert {row: count for row, (count, _) in opaque_executor.DATABASE.items()} == dict.fromkeys(rows, 1)
+    return {row: count for row, (count, _) in opaque_executor.DATABASE.items()}, dict.fromkeys(rows, 1)
 
 
-def _check_numbered_rows() -> None:
-    assert [txid for txid, _ in numbered_rows.ROWS] == list(range(1, numbered_rows.BATCHES + 1))
-    for task in range(2):
-        rows = [row for _, batch in numbered_rows.ROWS for row in batch if row.startswith(f"task {task}")]
-        assert rows == [f"task {task}, row {n + 1}" for n in range(numbered_rows.BATCHES * numbered_rows.TAKE)]
+def _check_numbered_rows() -> Outcome:
+    tasks = [f"task {task}" for task in range(2)]
+    last = numbered_rows.BATCHES * numbered_rows.TAKE
+    rows = {task: [row for _, batch in numbered_rows.ROWS for row in batch if row.startswith(task)] for task in tasks}
+    txids = [txid for txid, _ in numbered_rows.ROWS]
+    expected = {task: [f"{task}, row {n + 1}" for n in range(last)] for task in tasks}
+    return (txids, rows), (list(range(1, numbered_rows.BATCHES + 1)), expected)
 
 
 def _fill_queue() -> None:
@@ -191,23 +193,23 @@ def _fill_queue() -> None:
     acking_spout.RECEIVED.clear()
 
 
-def _check_queue() -> None:
+def _check_queue() -> Outcome:
     published = sorted(f"message {n}" for n in range(100))
-    assert sorted(message for _, batch in acking_spout.RECEIVED for message in batch) == published
-    assert sorted(acking_spout.QUEUE.acked) == published
-    assert acking_spout.QUEUE.unacked == {}
+    received = sorted(message for _, batch in acking_spout.RECEIVED for message in batch)
+    queue = acking_spout.QUEUE
+    return (received, sorted(queue.acked), queue.unacked), (published, published, {})
 
 
-def _check_seconds() -> None:
+def _check_seconds() -> Outcome:
     seconds = Counter[str]()
     for number in range(len(parsing_thread.EVENTS)):
         seconds[f"user{number % 11}"] += number
-    assert {user: stored for user, (stored, _) in parsing_thread.DATABASE.items()} == seconds
+    return {user: stored for user, (stored, _) in parsing_thread.DATABASE.items()}, seconds
 
 
-def _check_duck_typed() -> None:
+def _check_duck_typed() -> Outcome:
     lines = [line for lines in duck_typed.FILES.values() for line in lines]
-    assert sorted(line for batch in duck_typed.SEEN.values() for line in batch) == sorted(lines)
+    return sorted(line for batch in duck_typed.SEEN.values() for line in batch), sorted(lines)
 
 
 AMOUNTS = [(f"account{number % 9}", number) for number in range(100)]
@@ -220,13 +222,14 @@ def _fill_outbox() -> None:
         db.executemany("INSERT INTO outbox (account, amount) VALUES (?, ?)", AMOUNTS)
 
 
-def _check_outbox() -> None:
+def _check_outbox() -> Outcome:
     balances = Counter[str]()
     for account, amount in AMOUNTS:
         balances[account] += amount
     with closing(sqlite3.connect(OUTBOX)) as db:
-        assert dict(db.execute("SELECT account, amount FROM balances")) == balances
-        assert db.execute("SELECT sent, count(*) FROM outbox GROUP BY sent").fetchall() == [(1, len(AMOUNTS))]
+        stored = dict(db.execute("SELECT account, amount FROM balances"))
+        sent = db.execute("SELECT sent, count(*) FROM outbox GROUP BY sent").fetchall()
+    return (stored, sent), (balances, [(1, len(AMOUNTS))])
 
 
 PORTS = {
@@ -241,7 +244,7 @@ PORTS = {
     ),
     "kafka_opaque": Port(
         kafka_opaque,
-        lambda: _start_brokers(0.2),
+        lambda: _start_brokers(0.1),
         _check_opaque_kafka,
         lambda: sum(value.current for value in list(kafka_opaque.DATABASE.values())) >= COUNTED.total(),
     ),
