@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from stormline import TransactionAttempt
 from tests.holding.holding_bolt import HoldingBolt
 
-GATHERED: defaultdict[Any, list[int]] = defaultdict(list)
+GATHERED: dict[Any, list[int]] = {}
 
 
 class InModule(HoldingBolt):
     """A dict of the module, by attempt."""
 
     def hold(self) -> None:
-        self.key = (self.attempt, self.context.this_task_index)
+        self.key = (self.context.topology_id, self.attempt, self.context.this_task_index)
+        GATHERED[self.key] = []
 
     def gather(self, value: int) -> None:
         GATHERED[self.key].append(value)
 
     def gathered(self) -> list[int]:
-        return GATHERED.pop(self.key, [])
+        return GATHERED.pop(self.key)
 
 
 @functools.cache
