@@ -39,13 +39,14 @@ class Port:
     """One program.
 
     `check`: what has come of it, and what must have. `done`: whether all is counted, asked where the spout is always
-    ready and so never drained.
+    ready and so never drained. `survives`: whether all that it needs for a replay outlives its driver, as written.
     """
 
     program: ModuleType
     fill: Callable[[], None]
     check: Callable[[], Outcome]
     done: Callable[[], bool] | None = None
+    survives: bool = True
     config: dict[str, Any] = field(default_factory=dict)
 
     def topology(self) -> Any:
@@ -235,7 +236,7 @@ def _check_outbox() -> Outcome:
 PORTS = {
     "global_count": Port(transactional_global_count, _no_global_count, _check_global_count),
     "words": Port(transactional_words, _no_words, _check_words),
-    "tweets": Port(tweets, _fill_tweets, _check_tweets),
+    "tweets": Port(tweets, _fill_tweets, _check_tweets, survives=False),
     "kafka_transactional": Port(
         kafka_transactional,
         lambda: _start_brokers(0.02),
@@ -261,15 +262,17 @@ PORTS = {
         partitioned_executor.DATABASE.clear,
         _check_partitioned_executor,
         lambda: len(partitioned_executor.DATABASE) >= len(_rows(partitioned_executor)),
+        survives=False,
     ),
     "opaque_executor": Port(
         opaque_executor,
         opaque_executor.DATABASE.clear,
         _check_opaque_executor,
         lambda: len(opaque_executor.DATABASE) >= len(_rows(opaque_executor)),
+        survives=False,
     ),
-    "numbered_rows": Port(numbered_rows, numbered_rows.ROWS.clear, _check_numbered_rows),
-    "acking_spout": Port(acking_spout, _fill_queue, _check_queue),
+    "numbered_rows": Port(numbered_rows, numbered_rows.ROWS.clear, _check_numbered_rows, survives=False),
+    "acking_spout": Port(acking_spout, _fill_queue, _check_queue, survives=False),
     "parsing_thread": Port(parsing_thread, parsing_thread.DATABASE.clear, _check_seconds),
     "duck_typed": Port(duck_typed, duck_typed.SEEN.clear, _check_duck_typed),
     "sqlite_outbox": Port(sqlite_outbox, _fill_outbox, _check_outbox),

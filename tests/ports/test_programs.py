@@ -24,11 +24,17 @@ pytestmark = [
 def run(port: Port, cluster: Any) -> Any:
     """Run a program until all is counted, and return its handle."""
     port.fill()
+    return go_on(port, cluster)
+
+
+def go_on(port: Port, cluster: Any) -> Any:
+    """Run a program, whose world holds something already, until all is counted, and return its handle."""
     handle = cluster.submit_topology("ported", port.conf(), port.topology())
     if port.done is None:
         handle.await_drained(60)
     else:
-        eventually(lambda: port.done() or not handle.running, 60)
+        done = port.done
+        eventually(lambda: done() or not handle.running, 60)
     handle.kill(20)
     assert handle.error is None
     return handle
@@ -59,6 +65,23 @@ def test_a_ported_program_is_right_while_its_methods_fail(
     in_coordinator = ("is_ready", "initialize_transaction")
     if any(not where.endswith(in_coordinator) for where in failures.struck):
         assert handle.snapshot().replays > 0
+
+
+@pytest.mark.parametrize("name", [name for name, port in PORTS.items() if port.survives])
+def test_a_ported_program_whose_source_and_state_outlive_it_is_right_over_three_drivers(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    port = PORTS[name]
+    port.fill()
+    with InProcessCluster() as cluster, failing(7, port.program):
+        for txid in (1, 2):
+            handle = cluster.submit_topology("ported", port.conf(), port.topology())
+            handle.await_committed(txid, 60)
+            handle.kill(20)
+        go_on(port, cluster)
+    found, expected = port.check()
+    assert found == expected
 
 
 def test_the_global_count_after_each_transaction_is_that_of_storm_starter() -> None:

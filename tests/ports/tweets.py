@@ -103,7 +103,7 @@ class UserSplitterBolt(BaseBasicBolt):
     def execute(self, tup, collector):
         tx, tweet_id = tup.get_value(0), tup.get_string_by_field("tweet_id")
         for user in {word[1:] for word in tup.get_string_by_field("tweet").split() if word.startswith("@")}:
-            collector.emit(Values(tx, tweet_id, user), stream="users")
+            collector.emit("users", Values(tx, tweet_id, user))
 
     def declare_output_fields(self, declarer):
         declarer.declare_stream("users", Fields("txid", "tweet_id", "user"))
@@ -113,7 +113,7 @@ class HashtagSplitterBolt(BaseBasicBolt):
     def execute(self, tup, collector):
         tx, tweet_id = tup.get_value(0), tup.get_string_by_field("tweet_id")
         for hashtag in {word[1:] for word in tup.get_string_by_field("tweet").split() if word.startswith("#")}:
-            collector.emit(Values(tx, tweet_id, hashtag), stream="hashtags")
+            collector.emit("hashtags", Values(tx, tweet_id, hashtag))
 
     def declare_output_fields(self, declarer):
         declarer.declare_stream("hashtags", Fields("txid", "tweet_id", "hashtag"))
@@ -128,9 +128,10 @@ class UserHashtagJoinBolt(BaseBatchBolt):
 
     def execute(self, tup):
         tweet_id = tup.get_string_by_field("tweet_id")
-        if tup.source_stream_id == "hashtags":
+        source = tup.get_source_stream_id()
+        if source == "hashtags":
             self.tweet_hashtags.setdefault(tweet_id, set()).add(tup.get_string_by_field("hashtag"))
-        elif tup.source_stream_id == "users":
+        elif source == "users":
             self.user_tweets.setdefault(tup.get_string_by_field("user"), set()).add(tweet_id)
 
     def finish_batch(self):
@@ -155,7 +156,7 @@ class RedisCommitterBolt(BaseTransactionalBolt, ICommitter):
         self.users_hashtags = {}
 
     def execute(self, tup):
-        origin = tup.source_component
+        origin = tup.get_source_component()
         if origin == "users-splitter":
             self.count(self.users, tup.get_string_by_field("user"), 1)
         elif origin == "hashtags-splitter":
@@ -168,7 +169,7 @@ class RedisCommitterBolt(BaseTransactionalBolt, ICommitter):
         counts[key] = counts.get(key, 0) + by
 
     def finish_batch(self):
-        current = self.id.transaction_id
+        current = self.id.get_transaction_id()
         if self.redis.get(LAST_COMMITTED) == current:
             return
         multi = self.redis.multi()
