@@ -1,4 +1,4 @@
-"""User code that is slow once, longer than the message time-out, is waited for in Storm: nothing is called beside it."""
+"""Storm waits for user code that is slow once, longer than the message time-out: it calls nothing beside it."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class Append(BaseTransactionalBolt, ICommitter):
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="an emitter whose call outlives the time-out is replaced by a new one, which remembers nothing: rows 57 to 80 "
-    "are lost and rows 1 to 24 come again, with a warning only; Storm fails the attempt and waits for the call",
+    reason="an emitter whose call outlives the time-out is replaced by a new one, which remembers nothing: rows 57 to "
+    "80 are lost and rows 1 to 24 come again, with a warning only; Storm fails the attempt and waits for the call",
 )
 def test_an_emitter_that_is_slow_once_goes_on_with_what_it_remembers() -> None:
     RememberingEmitter.once, Append.rows = Once(), {}
@@ -138,8 +138,8 @@ class SlowDatabase(BaseTransactionalBolt, ICommitter):
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="a finish_batch that takes more than twice the time-out is abandoned while it runs, and a new attempt commits "
-    "beside it; when it wakes up it writes what it read long ago over all later transactions, with a warning only",
+    reason="a finish_batch that takes more than twice the time-out is abandoned while it runs, and a new attempt "
+    "commits beside it; when it wakes up it writes what it read long ago over later transactions, with a warning only",
 )
 def test_a_commit_that_is_slow_once_is_not_overtaken() -> None:
     SlowDatabase.once, SlowDatabase.stored = Once(), (0, 0)
