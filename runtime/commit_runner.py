@@ -7,6 +7,7 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,6 +23,7 @@ from stormline.runtime.packed import Packed
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
@@ -59,6 +61,8 @@ class CommitTask:
         self.failure: Failure | None = None
         self.executing_secs = 0.0
         self._abandoned = False
+        self._call: str | None = None
+        self._thread: threading.Thread | None = None
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
         basic = isinstance(planned.component.obj, IBasicBolt)
@@ -93,9 +97,18 @@ class CommitTask:
         self._guarded(self._finish, "finish_batch")
         self.collector.close()
 
+    def where(self) -> str:
+        """Return which call of user code it is in now, and where that stands; "" where in none."""
+        call, thread = self._call, self._thread
+        if call is None or thread is None:
+            return ""
+        return f"{call} of {self._planned.id!r}, task {self.task}, at\n{stack_of(thread)}"
+
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
+            self._thread, self._call = threading.current_thread(), where
             run_guarded(call, self._planned.id, self.task, where, self._fail)
+            self._call = None
 
     def _fail(self, failure: Failure) -> None:
         self.failure = failure
@@ -145,10 +158,10 @@ class CommitTask:
                     self.collector.emit_direct(direct, row, stream)
         for index, source_task, packed in self._deferred.tuples:
             edge = self._env.plan.edges[index]
-            tuples = self._read(edge, source_task, packed)
-            if tuples is None:
+            read = self._read(edge, source_task, packed)
+            if read is None:
                 return
-            execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
+            execute_tuples(self._bolt, read, self._env.source(edge, source_task))
         for edge, source_task, _, tuples in inbox:
             execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
         self.collector.flush()
@@ -208,6 +221,7 @@ class CommitRun:
         self._result = result
         self.attempt = result.attempt
         self._abandoned = False
+        self._emitters_commit = False
         self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
 
     def run(self) -> Failure | None:
@@ -230,13 +244,13 @@ class CommitRun:
         if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
             return None
         failures: list[Failure] = []
+        self._emitters_commit = True
         for task in spout.tasks:
-            if self._abandoned:
-                return None
+            if self._abandoned or failures:
+                break
             run_guarded(partial(self._commit_emitter, task), spout.id, task, "commit", failures.append)
-            if failures:
-                return failures[0]
-        return None
+        self._emitters_commit = False
+        return failures[0] if failures else None
 
     def _commit_emitter(self, task: int) -> None:
         def commit(emitter: Any) -> None:
@@ -261,6 +275,10 @@ class CommitRun:
         for turn in self._turns:
             turn.abandon()
 
-    def give_up(self) -> None:
-        """Wait no more for the tasks that hang: they get other threads."""
-        self._env.commit_threads.give_up(self)
+    def where(self) -> str:
+        """Return which tasks are in a call of user code now, and where these stand."""
+        found = [task.where() for turn in self._turns for task in turn.here]
+        spout = self._env.plan.spout
+        for task, _, thread in self._env.emitters.running() if self._emitters_commit else ():
+            found.append(f"commit of {spout.id!r}, task {task}, at\n{stack_of(thread)}")
+        return "".join(found) or "the executors"

@@ -27,14 +27,6 @@ class CommitThreads:
                 thread = self._threads[index] = OwnThread(f"stormline-commit-{index}")
         return thread.begin(work, caller)
 
-    def give_up(self, caller: object) -> None:
-        """Give up the threads that still run what `caller` asked for: the tasks get others."""
-        with self._lock:
-            for index, thread in list(self._threads.items()):
-                if thread.withdraw(caller):
-                    thread.give_up()
-                    del self._threads[index]
-
     def run(self, task: int, work: Callable[[], None]) -> None:
         """Run `work` in a task's thread if it has one, else in the calling thread; wait for it."""
         with self._lock:

@@ -16,7 +16,6 @@ from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.remote_commit import CommitEngine
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
 
@@ -56,15 +55,15 @@ class _Commit:
     begun: float
     recording: bool = False
     timed_out: bool = False
-    timed_out_at: float = 0.0
+    told_at: float = 0.0
 
 
 class Committer:
     """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1), while the
     connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership.
 
-    A commit that outlives its deadline keeps its place for as long again, so that its effects end before the next
-    attempt's begin; then it is abandoned: a thread cannot be killed.
+    A commit that outlives its deadline begins no further call of user code, and is not recorded; but the one that runs
+    keeps its place until it comes back, so that its effects end before the next attempt's begin, as in Storm.
 
     Args:
         committed: the last transaction that is recorded.
@@ -98,9 +97,6 @@ class Committer:
         self._proved = 0.0
         self._stopping = False
         self._closed = False
-        self._new_thread()
-
-    def _new_thread(self) -> None:
         name = f"stormline-commit-{self._env.plan.topology_id}"
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
         self._thread.start()
@@ -115,9 +111,15 @@ class Committer:
 
     @property
     def runs(self) -> bool:
-        """Whether a commit runs that was not abandoned."""
+        """Whether a commit runs."""
         with self._lock:
             return self._now is not None
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the commit that runs has passed its deadline: it is not recorded, whenever it ends."""
+        with self._lock:
+            return self._now is not None and self._now.timed_out
 
     def add(self, result: AttemptResult) -> None:
         """Commit a processed attempt when its turn comes, unless it is time to stop."""
@@ -159,33 +161,35 @@ class Committer:
                 return None
             if time.monotonic() - commit.begun < self._timeout_secs:
                 return None
-            commit.timed_out_at = time.monotonic()
+            commit.told_at = 0.0
             commit.timed_out = True
         commit.run.abandon()
         return commit.run.attempt
 
-    def abandon_if_hung(self) -> None:
-        """Give up waiting for a commit that runs on for as long again after its deadline was noticed."""
+    def tell_if_hung(self) -> None:
+        """Say, again and again, where a commit stands that runs on after its deadline: all that follows waits."""
         with self._lock:
             commit = self._now
             if commit is None or not commit.timed_out or self._timeout_secs is None:
                 return
-            if time.monotonic() - commit.timed_out_at < self._timeout_secs:
+            now = time.monotonic()
+            if now - commit.told_at < self._timeout_secs:
                 return
-            hung = self._thread
-            self._now = None
-        commit.run.give_up()
+            commit.told_at = now
         log.warning(
-            "the commit of %s hangs and is abandoned; its thread goes on at\n%s", commit.run.attempt, stack_of(hung)
+            "the commit of %s has run for %.0f s, longer than topology.message.timeout.secs. Its replay, and all later "
+            "transactions, wait for its end: what it still does must not come after theirs. It is in %s",
+            commit.run.attempt,
+            now - commit.begun,
+            commit.run.where(),
         )
-        self._new_thread()
 
     def deadline(self) -> float | None:
         """Return the monotonic time at which the commit phase that runs needs a look, if any."""
         with self._lock:
             if self._now is None or self._now.recording or self._timeout_secs is None:
                 return None
-            return (self._now.timed_out_at if self._now.timed_out else self._now.begun) + self._timeout_secs
+            return (self._now.told_at if self._now.timed_out else self._now.begun) + self._timeout_secs
 
     def close(self) -> None:
         """Let the thread end; a commit that still runs can emit nothing more, and is not recorded."""
@@ -211,7 +215,7 @@ class Committer:
     def _next(self) -> AttemptResult | None:
         """Wait for the commit whose turn it is; None: the thread ends."""
         with self._lock:
-            while not self._closed and self._thread is threading.current_thread():
+            while not self._closed:
                 if self._todo and self._todo[0].attempt.transaction_id == self._committed + 1:
                     return self._todo[0]
                 self._lock.wait()
@@ -260,8 +264,6 @@ class Committer:
             failure = Failure("the commit phase", None, repr(cause), traceback=text, fatal=True)
         attempt = commit.run.attempt
         with self._lock:
-            if self._now is not commit:  # another thread is in its place
-                return False
             if commit.timed_out:
                 failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
             commit.recording = failure is None
@@ -273,8 +275,6 @@ class Committer:
             except BaseException as cause:  # the loop decides what follows
                 error = cause
         with self._lock:
-            if self._now is not commit:  # its thread was given up in this very moment
-                return False
             self._now = None
             if failure is None and error is None:
                 self._committed = attempt.transaction_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +9,6 @@ from typing import Any, TypeVar
 
 from stormline.runtime.own_thread import CallAbandoned, OwnThread
 from stormline.topology.spout_parts import optional
-
-log = logging.getLogger("stormline")
 
 T = TypeVar("T")
 
@@ -39,18 +36,17 @@ class _Emitter:
 class Emitters:
     """One emitter a spout task, for as long as the process works on the topology.
 
-    In the driver each has a thread of its own. One that hangs is given up, and the spout makes another one. On the
-    executors a worker calls its own, in the one thread that it has.
+    In the driver each has a thread of its own, for as long as the topology runs, and what it remembers is its own: so
+    a call that hangs is waited for. On the executors a worker calls its own, in the one thread that it has.
 
     Args:
         make: makes the emitter of a task.
         in_threads: whether this is the driver.
     """
 
-    def __init__(self, make: Callable[[int], Any], in_threads: bool, spout: str) -> None:
+    def __init__(self, make: Callable[[int], Any], in_threads: bool) -> None:
         self._make = make
         self._in_threads = in_threads
-        self._spout = spout
         self._emitters: dict[int, _Emitter] = {}
         self._lock = threading.Lock()  # nobody's code runs under it: it may hang
         self._cancelled = False
@@ -73,7 +69,7 @@ class Emitters:
         """Call the emitter of a task where it lives, on behalf of `caller`, and wait; raise what it raises.
 
         Raises:
-            CallAbandoned: it hangs and was given up, or `caller` was withdrawn.
+            CallAbandoned: `caller` was withdrawn before its turn came.
         """
         emitter = self._of(task)
         thread = emitter.thread
@@ -104,34 +100,21 @@ class Emitters:
             return emitter
 
     def withdraw(self, caller: object) -> None:
-        """Take note that `caller` wants no call any more. An emitter that it calls now is given up."""
+        """Take note that `caller` wants no call any more that has not begun."""
         for emitter in self._distinct():
-            if emitter.thread is not None and emitter.thread.withdraw(caller):
-                self._give_up(emitter)
+            if emitter.thread is not None:
+                emitter.thread.withdraw(caller)
 
-    def give_up_hung(self, secs: float) -> None:
-        """Give up emitters whose present call has lasted as long as this."""
-        for emitter in self._distinct():
-            if emitter.thread is not None and emitter.thread.running_secs() >= secs:
-                self._give_up(emitter)
+    def running(self) -> list[tuple[int, float, threading.Thread]]:
+        """Return whose emitters are in a call now: (task, monotonic time at which it began, thread)."""
+        with self._lock:
+            emitters = list(self._emitters.items())
+        found = [(task, e.thread.running_since(), e.thread.thread) for task, e in emitters if e.thread is not None]
+        return [(task, since, thread) for task, since, thread in found if since is not None]
 
     def _distinct(self) -> list[_Emitter]:
         with self._lock:
             return list(dict.fromkeys(self._emitters.values()))
-
-    def _give_up(self, emitter: _Emitter) -> None:
-        assert emitter.thread is not None
-        with self._lock:
-            tasks = [task for task, other in self._emitters.items() if other is emitter]
-            for task in tasks:
-                del self._emitters[task]
-        log.warning(
-            "the emitter of spout %r, task %s, has not come back from a call, which was abandoned; get_emitter makes "
-            "another one, which emits what is not committed again",
-            self._spout,
-            ", ".join(map(str, tasks)),
-        )
-        emitter.thread.give_up(partial(self._closed, emitter))
 
     def closes(self) -> list[Callable[[], None]]:
         """Return what closes each emitter, where it lives; all are forgotten."""
@@ -146,9 +129,3 @@ class Emitters:
         call = emitter.thread.begin(emitter.close)
         emitter.thread.close()
         call.wait()
-
-    def _closed(self, emitter: _Emitter) -> None:
-        try:
-            emitter.close()
-        except BaseException:
-            log.exception("closing an emitter of spout %r that had been given up", self._spout)

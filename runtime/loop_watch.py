@@ -21,6 +21,11 @@ def watch_loop(name: str, runner: TopologyRunner, loop: threading.Thread) -> Non
     threading.Thread(target=_watch, args=(name, runner, loop), daemon=True, name=f"stormline-{name}-watch").start()
 
 
+_OF_EMITTER = (
+    "topology %r has waited for %.0f s for an emitter; until it comes back, nothing more is emitted. It is at\n%s"
+)
+
+
 class _Patience:
     """Warns of one thread whose present call, known by when it began, takes too long."""
 
@@ -49,6 +54,9 @@ def _watch(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
         "at\n%s",
         runner.spout.thread,
     )
+    emitters: dict[int, _Patience] = {}
     while not runner.ended.wait(LOOK_SECS):
         step.look(name, runner.step_begun)
         question.look(name, runner.spout.asked_at)
+        for task, begun, thread in runner.emitters.running():
+            emitters.setdefault(task, _Patience(_OF_EMITTER, thread)).look(name, begun)

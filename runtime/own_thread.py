@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class CallAbandoned(FailedException):
-    """A call of user code is not waited for any more: it hangs, or what it was for has ended."""
+    """A call of user code that had not begun was taken back: what it was for has ended."""
 
 
 class Call(Generic[T]):
@@ -34,7 +34,7 @@ class Call(Generic[T]):
         """Wait for the end of the call; return what it returned, or raise what it raised.
 
         Raises:
-            CallAbandoned: the thread was given up, or the call taken back.
+            CallAbandoned: it was taken back before it began.
         """
         with self._changed:
             while not (self.ended or self.abandoned):
@@ -49,16 +49,14 @@ class Call(Generic[T]):
 class OwnThread:
     """Runs calls one after another, in the order in which they were asked for. No lock is held in them.
 
-    A thread cannot be killed: one that hangs is given up, and ends when its call does. It never keeps the process from
-    ending.
+    A thread cannot be killed, and another call beside one that is merely slow would be worse than none: so all wait for
+    a call that hangs. The thread never keeps the process from ending.
     """
 
     def __init__(self, name: str) -> None:
         self._changed = threading.Condition()
         self._calls: deque[Call[Any]] = deque()  # the first of them runs, or is about to
         self._closed = False
-        self._at_end: Callable[[], None] | None = None
-        self.given_up = False
         self.thread = threading.Thread(target=self._work, daemon=True, name=name)
         self.thread.start()
 
@@ -66,7 +64,7 @@ class OwnThread:
         """Let the thread run `work` when its turn comes, on behalf of `caller`."""
         call = Call(work, caller, self._changed)
         with self._changed:
-            call.abandoned = self.given_up or self._closed
+            call.abandoned = self._closed
             if not call.abandoned:
                 self._calls.append(call)
                 self._changed.notify_all()
@@ -76,28 +74,18 @@ class OwnThread:
         """Run `work` in the thread, and wait for it; as `Call.wait`."""
         return self.begin(work, caller).wait()
 
-    def withdraw(self, caller: object) -> bool:
-        """Take back the calls of `caller` that have not begun; tell whether one of them runs."""
+    def withdraw(self, caller: object) -> None:
+        """Take back the calls of `caller` that have not begun."""
         with self._changed:
             for call in [call for call in self._calls if call.caller is caller and call.begun is None]:
                 self._calls.remove(call)
                 call.abandoned = True
             self._changed.notify_all()
-            return bool(self._calls and self._calls[0].caller is caller)
 
-    def running_secs(self) -> float:
-        """Return for how long the present call has run; 0: none runs."""
+    def running_since(self) -> float | None:
+        """Return the monotonic time at which the present call began; None: none runs."""
         with self._changed:
-            begun = self._calls[0].begun if self._calls else None
-        return 0.0 if begun is None else time.monotonic() - begun
-
-    def give_up(self, at_end: Callable[[], None] | None = None) -> None:
-        """Wait for the present call no more, and begin no other; `at_end` is called in the thread if it comes back."""
-        with self._changed:
-            self.given_up, self._at_end = True, at_end
-            for call in self._calls:
-                call.abandoned = True
-            self._changed.notify_all()
+            return self._calls[0].begun if self._calls else None
 
     def close(self) -> None:
         """Let the thread end when all that was asked for has been done."""
@@ -107,9 +95,9 @@ class OwnThread:
 
     def _next(self) -> Call[Any] | None:
         with self._changed:
-            while not (self._calls or self._closed or self.given_up):
+            while not (self._calls or self._closed):
                 self._changed.wait()
-            if self.given_up or not self._calls:
+            if not self._calls:
                 return None
             self._calls[0].begun = time.monotonic()
             return self._calls[0]
@@ -121,9 +109,6 @@ class OwnThread:
             except BaseException as error:  # whoever waits for it is told
                 call.error = error
             with self._changed:
-                if self._calls and self._calls[0] is call:
-                    self._calls.popleft()
+                self._calls.popleft()
                 call.ended = True
                 self._changed.notify_all()
-        if self.given_up and self._at_end is not None:
-            self._at_end()

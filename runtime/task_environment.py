@@ -65,7 +65,7 @@ class TaskEnvironment:
         self.commit_ids: dict[TransactionAttempt, int] = {}
         """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
-        self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER, plan.spout.id)
+        self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads()
         self._keys: dict[int, routing.Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}

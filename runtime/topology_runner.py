@@ -34,6 +34,7 @@ from stormline.runtime.progress import Progress
 from stormline.runtime.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wave import AttemptResult, Failure, Wave
 from stormline.runtime.wave_size import WaveSize
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
@@ -90,6 +91,7 @@ class TopologyRunner:
         self._timeout_secs = timeout_secs
         self._batches = Batches(store)
         self.spout = SpoutQuestions(env, self._inbox.put)
+        self.emitters = env.emitters
         self._definitions = Definitions(self._batches, env.plan.spout.component.kind)
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
@@ -110,6 +112,7 @@ class TopologyRunner:
         self._executing = ExecutingSecs(env.plan)
         self._poison: AttemptResult | None = None
         self._stop_asked = threading.Event()
+        self._stop_asked_at: float | None = None
         self.progress = progress
         self.ended = threading.Event()
         self.changed = threading.Condition()
@@ -168,11 +171,21 @@ class TopologyRunner:
             self._take_commits()
             self._begin_wave()
             self._check_deadlines()
-            if self._stop_asked.is_set() and not self._committer.busy:
+            if self._may_stop():
                 raise _Stop
             self._handle(self._next_message())
             while not self._inbox.empty():
                 self._handle(self._inbox.get())
+
+    def _may_stop(self) -> bool:
+        """Tell whether it is time to stop: the commit that runs ends before, unless it hangs."""
+        if not self._stop_asked.is_set():
+            return False
+        now = time.monotonic()
+        if self._stop_asked_at is None:
+            self._stop_asked_at = now
+        hangs = self._committer.timed_out or now - self._stop_asked_at >= COMMIT_END_SECS
+        return hangs or not self._committer.busy
 
     def _next_message(self) -> _Message:
         self.step_begun = None
@@ -382,7 +395,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ deadlines and the end
 
     def _check_deadlines(self) -> None:
-        self._committer.abandon_if_hung()
+        self._committer.tell_if_hung()
         overdue = self._committer.overdue()
         if overdue is not None:
             self._fail(
@@ -397,14 +410,15 @@ class TopologyRunner:
         if wave is not None and self._waves.overdue():
             again = self._waves.cancelled
             self._waves.cancel()
-            if self._timeout_secs is not None:
-                self._env.emitters.give_up_hung(self._timeout_secs)
             if again:
                 return
             self._size.failed(len(wave.attempts))
             components = [name for stage in self._env.plan.stages for name in stage.components]
             what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
+            running = self._env.emitters.running()
             what += f"one of {components} takes longer, or hangs"
+            for task, _, thread in running:
+                what += f"; the emitter of task {task}, for whose end the replay waits, is at\n{stack_of(thread)}"
             self._fail(wave.attempts[0].attempt, Failure(self._env.plan.spout.id, None, what))
 
     def _end(self) -> None:

@@ -68,15 +68,15 @@ ROWS = (
         key="bolt-hangs-in-commit",
         fault="a committer hangs",
         must=(
-            "after the time-out the commit is replayed, and the hanging one abandoned: it can begin and emit "
-            "nothing more"
+            "after the time-out it begins and emits nothing more and is not recorded; its replay waits for its end, so "
+            "that what it still does comes before the replay's; where it stands is told, again and again"
         ),
         simulated=(
-            f"{COMMITTER}test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded",
+            f"{COMMITTER}test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of",
             f"{HOSTILE_RUNNER}test_a_commit_that_was_abandoned_begins_nothing_more_when_it_wakes_up",
         ),
         real=(
-            f"{ON_SPARK}test_a_commit_that_hangs_is_abandoned",
+            f"{ON_SPARK}test_a_commit_that_hangs_is_waited_for_and_told_of",
             f"{PLACED_ON_SPARK}test_what_a_cancelled_commit_does_has_ended_before_the_next_attempt_begins",
         ),
     ),
@@ -99,8 +99,10 @@ ROWS = (
     Row(
         key="bolt-hangs-in-prepare",
         fault="hangs in prepare at the commit",
-        must="time-outs, kill and replays go on without it",
-        simulated=(f"{RUNNER}test_a_bolt_that_hangs_in_prepare_at_the_commit_is_left_behind_and_the_topology_goes_on",),
+        must="it is told of; the topology can be killed, and goes on when it is submitted again",
+        simulated=(
+            f"{RUNNER}test_a_topology_whose_bolt_hangs_in_prepare_at_the_commit_can_be_killed_and_goes_on_when_it_is_submitted_again",
+        ),
         real=Open("the loop and its locks on Spark are those of the double"),
     ),
     Row(

@@ -240,9 +240,11 @@ ROWS = (
     ),
     Row(
         key="spout-commit-hangs",
-        fault="the commit of an emitter in the driver hangs, and never comes back",
-        must="it is abandoned after the time-out; another emitter emits what is not committed again, and commits it",
-        simulated=(f"{OF_EMITTERS}test_where_an_emitter_hangs_another_one_emits_what_is_not_committed_and_commits_it",),
+        fault="an emitter in the driver hangs as it emits, or as it commits",
+        must="it is told of, and waited for: what it remembers is needed; its replay follows when it comes back",
+        simulated=(
+            f"{OF_EMITTERS}test_an_emitter_that_hangs_is_told_of_waited_for_and_goes_on_with_what_it_remembers",
+        ),
         real=Open("both are calls in the driver, under any engine"),
     ),
     Row(

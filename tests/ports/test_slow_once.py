@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar
 
-import pytest
-
 from stormline import (
     BaseTransactionalBolt,
     Fields,
@@ -94,12 +92,6 @@ class Append(BaseTransactionalBolt, ICommitter):
         self.rows.setdefault(self.attempt.transaction_id, self.taken)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="an emitter whose call outlives the time-out is replaced by a new one, which remembers nothing: rows 57 to "
-    "80 are lost and rows 1 to 24 come again, with a warning only; Storm fails the attempt and waits for the call",
-)
 def test_an_emitter_that_is_slow_once_goes_on_with_what_it_remembers() -> None:
     RememberingEmitter.once, Append.rows = Once(), {}
     builder = TransactionalTopologyBuilder("slow-emitter", "spout", RememberingSpout())
@@ -135,12 +127,6 @@ class SlowDatabase(BaseTransactionalBolt, ICommitter):
             self.once.ended.set()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a finish_batch that takes more than twice the time-out is abandoned while it runs, and a new attempt "
-    "commits beside it; when it wakes up it writes what it read long ago over later transactions, with a warning only",
-)
 def test_a_commit_that_is_slow_once_is_not_overtaken() -> None:
     SlowDatabase.once, SlowDatabase.stored = Once(), (0, 0)
     spout = MemoryTransactionalSpout({0: list(range(100))}, Fields("number"), 5)

@@ -10,7 +10,7 @@ import pytest
 
 from stormline import BaseTransactionalBolt, ICommitter, Tuple
 from stormline.runtime.in_process_cluster import InProcessCluster
-from tests.kit import EVENTS, LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
+from tests.kit import LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
 
 
 class IntoOwnConnection(BaseTransactionalBolt, ICommitter):
@@ -44,24 +44,6 @@ def test_what_a_task_keeps_from_batch_to_batch_is_used_in_the_thread_that_made_i
         cluster.submit_topology("t", {"topology.max.spout.pending": 2}, built).await_drained(20)
     assert sum(LEDGERS["t"].all()) == 60
     assert [len(threads) for threads in IntoOwnConnection.threads.values()] == [1] * tasks
-
-
-class HangsOnce(StoreAtCommit):
-    def finish_batch(self) -> None:
-        if self.attempt.transaction_id == 2 and self.attempt.attempt_id == 1 and self.context.this_task_index == 0:
-            EVENTS["go on"].wait(20)
-            return
-        super().finish_batch()
-
-
-def test_a_task_that_hangs_gets_another_thread_for_the_next_attempt() -> None:
-    EVENTS["go on"].clear()
-    built = line("t", numbers(60), 5, lambda b: b.set_bolt("x", HangsOnce("t"), 2).shuffle_grouping("spout"))
-    with InProcessCluster() as cluster:
-        config = {"topology.message.timeout.secs": 0.3, "topology.max.spout.pending": 2}
-        cluster.submit_topology("t", config, built).await_drained(30)
-        EVENTS["go on"].set()
-    assert sorted(LEDGERS["t"].all()) == list(range(60))
 
 
 class OwnThreadBasic(Basic):

@@ -37,7 +37,8 @@ class Run:
     def abandon(self) -> None:
         self.abandoned = True
 
-    def give_up(self) -> None: ...
+    def where(self) -> str:
+        return "the call that this run is in"
 
     def executing_secs(self) -> dict[str, float]:
         return {}
@@ -288,7 +289,9 @@ def test_a_commit_that_is_being_recorded_is_not_overdue(monkeypatch: pytest.Monk
     rig.committer.close()
 
 
-def test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(module, "CommitRun", Run)
     rig, gate = Rig(timeout_secs=0.05), threading.Event()
 
@@ -299,93 +302,22 @@ def test_a_commit_that_hangs_is_abandoned_for_a_new_thread_and_never_recorded(mo
     rig.scripts[1] = hangs
     rig.add(1)
     eventually(lambda: rig.committer.overdue() is not None)
+    assert rig.committer.timed_out
     rig.add(1, attempt=2)
 
-    def taken_over() -> bool:
-        rig.committer.abandon_if_hung()
-        return ("record", "1:2") in rig.env.trail
+    def told() -> bool:
+        rig.committer.tell_if_hung()
+        return caplog.text.count("the commit of 1:1 has run for ") >= 2
 
-    eventually(taken_over)
+    eventually(told)
+    assert "all later transactions, wait for its end" in caplog.text
+    assert "It is in the call that this run is in" in caplog.text
+    assert ("phase", "1:2") not in rig.env.trail
     gate.set()
     rig.add(2)
     eventually(lambda: ("record", "2:1") in rig.env.trail)
+    assert ("record", "1:2") in rig.env.trail
     assert ("record", "1:1") not in rig.env.trail
-    rig.committer.close()
-
-
-def test_a_commit_has_its_time_to_end_from_when_it_was_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
-    rig, gate = Rig(timeout_secs=0.3), threading.Event()
-    rig.scripts[1] = lambda run: gate.wait(PATIENCE_SECS) and None
-    rig.add(1)
-    eventually(lambda: rig.committer.runs)
-    assert not threading.Event().wait(0.7)  # the loop was busy, twice as long as the commit may take
-    assert rig.committer.overdue() is not None
-    rig.committer.abandon_if_hung()
-    assert rig.committer.runs
-    gate.set()
-    assert rig.await_ended(1)[0].failure is not None
-    rig.committer.close()
-
-
-class StallingLock:
-    """The committer's lock. `stall` is called in the thread of the first attempt, when it takes the lock a second time
-    after its commit phase has ended."""
-
-    def __init__(self, lock: Any, stall: Callable[[], object]) -> None:
-        self._lock = lock
-        self._stall = stall
-        self.ended_in: threading.Thread | None = None
-        self._taken = 0
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is self.ended_in:
-            self._taken += 1
-            if self._taken == 2:
-                self._stall()
-        self._lock.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self._lock.__exit__(*error)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._lock, name)
-
-
-def test_a_thread_that_is_given_up_in_the_moment_its_commit_fails_does_not_touch_its_successors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
-    rig, may_fail, second_begun, first_gone = Rig(timeout_secs=0.05), *(threading.Event() for _ in range(3))
-    lock = StallingLock(rig.committer._lock, lambda: second_begun.wait(PATIENCE_SECS))
-    monkeypatch.setattr(rig.committer, "_lock", lock)
-
-    def script(run: Run) -> Failure | None:
-        if run.attempt.attempt_id == 1:
-            may_fail.wait(PATIENCE_SECS)
-            lock.ended_in = threading.current_thread()
-            return Failure("store", None, "no database")
-        second_begun.set()
-        first_gone.wait(PATIENCE_SECS)
-        return None
-
-    rig.scripts[1] = script
-    rig.add(1)
-    eventually(lambda: rig.committer.overdue() is not None)
-    rig.add(1, attempt=2)
-    may_fail.set()
-
-    def taken_over() -> bool:
-        rig.committer.abandon_if_hung()
-        return second_begun.is_set()
-
-    eventually(taken_over)
-    assert lock.ended_in is not None
-    lock.ended_in.join(PATIENCE_SECS)
-    first_gone.set()
-    eventually(lambda: ("record", "1:2") in rig.env.trail)
-    rig.add(2)
-    eventually(lambda: ("record", "2:1") in rig.env.trail)
     rig.committer.close()
 
 

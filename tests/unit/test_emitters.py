@@ -19,6 +19,7 @@ from stormline import (
     compile_topology,
 )
 from stormline.errors import CallAbandoned
+from stormline.runtime import loop_watch
 from stormline.runtime.commit_runner import CommitRun
 from stormline.runtime.emitters import Emitters
 from stormline.runtime.engine import InProcessEngine
@@ -186,6 +187,7 @@ class HangsOnce(Emitter):
 
     def hang(self, where: str, attempt: TransactionAttempt) -> None:
         if where == self.where and attempt == TransactionAttempt(2, 1):
+            EVENTS["hangs"].set()
             EVENTS["go on"].wait(20)
 
 
@@ -194,29 +196,27 @@ class HangsAsItEmits(HangsOnce):
 
 
 @pytest.mark.parametrize("kind", [HangsOnce, HangsAsItEmits])
-def test_where_an_emitter_hangs_another_one_emits_what_is_not_committed_and_commits_it(
-    kind: Any, made: list[Emitter], caplog: pytest.LogCaptureFixture
+def test_an_emitter_that_hangs_is_told_of_waited_for_and_goes_on_with_what_it_remembers(
+    kind: Any, made: list[Emitter], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    EVENTS["go on"].clear()
+    monkeypatch.setattr(loop_watch, "LOOK_SECS", 0.01)
+    monkeypatch.setattr(loop_watch, "HANGS_SECS", 0.1)
     config = {**PENDING_3, "topology.message.timeout.secs": 0.3}
     with InProcessCluster() as cluster:
         handle = cluster.submit_topology("t", config, topology_of(OnDriver(kind)))
-        handle.await_committed(5, 30)
+        assert EVENTS["hangs"].wait(20)
+        eventually(lambda: handle.snapshot().replays and "for an emitter; until it comes back" in caplog.text)
+        assert "in hang" in caplog.text
         EVENTS["go on"].set()
-        first, second = made
-        eventually(lambda: first.closed)
-    assert first.overlaps == second.overlaps == []
-    emitted = {attempt for what, attempt in second.calls if what == "emit"}
-    committed = [attempt for what, attempt in second.calls if what == "commit"]
-    assert committed[0].startswith("2:" if kind is HangsOnce else "1:")
-    assert set(committed) <= emitted
-    assert (first.closed, second.closed) == (1, 1)
-    assert "the emitter of spout 'spout', task 1, has not come back from a call, which was abandoned" in caplog.text
-    assert [txid for txid, _ in {a: a for a in LEDGERS["t"].applied}.items()] == sorted(set(LEDGERS["t"].applied))
+        handle.await_committed(5, 30)
+    (one,) = made
+    assert (one.overlaps, one.closed) == ([], 1)
+    applied = LEDGERS["t"].applied
+    assert applied == sorted(set(applied)), "each once, in order"
 
 
 def test_a_wave_that_was_cancelled_emits_nothing_more_and_the_emitter_stays(made: list[Emitter]) -> None:
-    emitters = Emitters(lambda task: the_same(), in_threads=True, spout="spout")
+    emitters = Emitters(lambda task: the_same(), in_threads=True)
     emitters.cancel_wave()
     with pytest.raises(CallAbandoned, match="the wave was cancelled"):
         emitters.emit(1, lambda emitter: None)
@@ -227,36 +227,13 @@ def test_a_wave_that_was_cancelled_emits_nothing_more_and_the_emitter_stays(made
     assert made[0].closed == 1
 
 
-def wait_for_nothing(emitters: Emitters, go_on: threading.Event) -> None:
-    """Wait for an emitter that hangs, until it is given up."""
-    with pytest.raises(CallAbandoned):
-        emitters.call(1, lambda emitter: go_on.wait(20), "me")
-
-
-def test_an_emitter_whose_close_fails_after_it_was_given_up_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken:
-        def close(self) -> None:
-            raise ZeroDivisionError("as it closes")
-
-    go_on = threading.Event()
-    emitters = Emitters(lambda task: Broken(), in_threads=True, spout="spout")
-    emitters.call(1, lambda emitter: None)
-    waiting = threading.Thread(target=wait_for_nothing, args=(emitters, go_on))
-    waiting.start()
-    eventually(lambda: any(e.thread is not None and e.thread.running_secs() for e in emitters._distinct()))
-    emitters.give_up_hung(0.0)
-    waiting.join()
-    go_on.set()
-    eventually(lambda: "closing an emitter of spout 'spout' that had been given up" in caplog.text)
-
-
 def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards(made: list[Emitter]) -> None:
     env = TaskEnvironment(compile_topology(topology_of(OnDriver(the_same))), 1)
     run = CommitRun(env, AttemptResult(TransactionAttempt(1, 1)), InProcessEngine(env))
     go_on, failures = threading.Event(), []
     emitting = threading.Thread(target=lambda: env.emitters.emit(1, lambda emitter: go_on.wait(20)))
     emitting.start()
-    eventually(lambda: any(e.thread is not None and e.thread.running_secs() for e in env.emitters._distinct()))
+    eventually(env.emitters.running)
     committing = threading.Thread(target=lambda: failures.append(run.run()))
     committing.start()
     eventually(lambda: len(env.emitters._distinct()[0].thread._calls) == 2)  # type: ignore[union-attr]

@@ -56,7 +56,7 @@ def test_a_call_that_is_taken_back_before_its_turn_never_runs(own: OwnThread, go
     own.begin(go_on.wait, "hangs")
     first = own.begin(lambda: order.append("first"), "mine")
     other = own.begin(lambda: order.append("other"), "another's")
-    assert not own.withdraw("mine")
+    own.withdraw("mine")
     with pytest.raises(CallAbandoned, match="abandoned"):
         first.wait()
     go_on.set()
@@ -64,20 +64,14 @@ def test_a_call_that_is_taken_back_before_its_turn_never_runs(own: OwnThread, go
     assert order == ["other"]
 
 
-def test_who_waits_for_a_thread_that_is_given_up_waits_no_more(own: OwnThread, go_on: threading.Event) -> None:
-    came_back: list[str] = []
-    hanging = own.begin(go_on.wait, "hangs")
-    behind = own.begin(lambda: came_back.append("behind"))
-    eventually(lambda: own.running_secs() > 0)
-    assert own.withdraw("hangs"), "it runs"
-    own.give_up(lambda: came_back.append("at its end"))
-    for call in (hanging, behind, own.begin(lambda: None)):
-        with pytest.raises(CallAbandoned):
-            call.wait()
+def test_a_call_that_runs_is_not_taken_back_and_since_when_it_runs_is_known(
+    own: OwnThread, go_on: threading.Event
+) -> None:
+    hanging = own.begin(lambda: go_on.wait() and "came back", "hangs")
+    eventually(lambda: own.running_since() is not None)
+    own.withdraw("hangs")
     go_on.set()
-    eventually(lambda: came_back)
-    assert came_back == ["at its end"]
-    eventually(lambda: not own.thread.is_alive())
+    assert hanging.wait() == "came back"
 
 
 def test_a_thread_that_is_closed_does_what_was_asked_for_and_ends() -> None:
@@ -92,4 +86,4 @@ def test_a_thread_that_is_closed_does_what_was_asked_for_and_ends() -> None:
 
 def test_nothing_runs_between_calls(own: OwnThread) -> None:
     own.call(lambda: None)
-    assert own.running_secs() == 0.0
+    assert own.running_since() is None

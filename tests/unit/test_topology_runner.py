@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stormline import StormlineError, TransactionalTopologyBuilder, compile_topology
+from stormline.runtime import topology_runner
 from stormline.runtime.engine import EngineFailure, InProcessEngine
 from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed, WaitsForItself
 from stormline.runtime.failures import fatal_error
@@ -192,7 +193,11 @@ class PreparesForLong(Basic):
             EVENTS["prepared"].wait(30)
 
 
-def test_a_bolt_that_hangs_in_prepare_at_the_commit_is_left_behind_and_the_topology_goes_on() -> None:
+@pytest.mark.parametrize("timeouts", [True, False])
+def test_a_topology_whose_bolt_hangs_in_prepare_at_the_commit_can_be_killed_and_goes_on_when_it_is_submitted_again(
+    timeouts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology_runner, "COMMIT_END_SECS", 0.2)
     topology = line(
         "t",
         numbers(8),
@@ -200,12 +205,18 @@ def test_a_bolt_that_hangs_in_prepare_at_the_commit_is_left_behind_and_the_topol
         lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"),
         lambda b: b.set_bolt("after", PreparesForLong()).global_grouping("store"),
     )
-    config = {"topology.message.timeout.secs": 0.2, "topology.max.spout.pending": 2}
+    config = {
+        "topology.message.timeout.secs": 0.2,
+        "topology.enable.message.timeouts": timeouts,
+        "topology.max.spout.pending": 2,
+    }
     with InProcessCluster() as cluster:
         handle = cluster.submit_topology("t", config, topology)
-        handle.await_drained(20)
-        handle.kill(10)
-    EVENTS["prepared"].set()
+        assert EVENTS["prepares"].wait(10)
+        handle.kill(20)
+        assert handle.txid_committed == 0, "it was waited for, and not overtaken"
+        EVENTS["prepared"].set()
+        cluster.submit_topology("t", config, topology).await_drained(20)
     assert sorted(LEDGERS["t"].all()) == list(range(8))
 
 
