@@ -1,0 +1,275 @@
+"""State of user code, in running topologies: who may have it, whose it is, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stormline import (
+    BaseBatchBolt,
+    BaseTransactionalBolt,
+    Config,
+    Fields,
+    ICommitter,
+    InProcessCluster,
+    ITransactionalSpout,
+    RotatingTransactionalState,
+    TransactionalState,
+    TransactionalTopologyBuilder,
+    TransactionAttempt,
+)
+from stormline.runtime.errors import Fenced, StateElsewhere, TopologyFailed
+from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.transactional_state import STATE_KEY
+from tests.kit import EVENTS, LEDGERS, Fault, Ledger, Store
+
+ROWS = 3
+ID = Config.TOPOLOGY_TRANSACTIONAL_ID
+LEDGER = "transactional-state"
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    yield LEDGERS[LEDGER]
+    LEDGERS.pop(LEDGER, None)
+
+
+class PositionsOfStorm(ITransactionalSpout):
+    """Keeps its positions as Storm's own executor of partitioned spouts does: each partition's in a rotating state."""
+
+    emits_on_driver = True
+
+    def __init__(self, batches: int) -> None:
+        self.batches = batches
+        self.confs: list[Any] = []
+        self.emitted: list[Any] = []
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+    def get_coordinator(self, conf: Any, context: Any) -> Any:
+        return CoordinatorOfStorm(self, conf)
+
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return EmitterOfStorm(self, conf, context)
+
+
+class CoordinatorOfStorm:
+    def __init__(self, spout: PositionsOfStorm, conf: Any) -> None:
+        spout.confs.append(conf)
+        self.spout = spout
+        self.state = TransactionalState.new_coordinator_state(conf, conf[ID], {})
+
+    def is_ready(self) -> bool:
+        return (self.state.get_data("current/txid") or 0) < self.spout.batches
+
+    def initialize_transaction(self, txid: int, prev_metadata: Any) -> int:
+        self.state.set_data("current/txid", txid)
+        return 2
+
+    def close(self) -> None:
+        self.state.close()
+
+
+class EmitterOfStorm:
+    def __init__(self, spout: PositionsOfStorm, conf: Any, context: Any) -> None:
+        spout.confs.append(conf)
+        self.spout = spout
+        self.state = TransactionalState.new_user_state(dict(conf), conf[ID], spout.get_component_configuration())
+        self.index = context.this_task_index
+        self.tasks = len(context.component_tasks(context.this_component_id))
+        self.partitions: dict[int, RotatingTransactionalState] = {}
+
+    def emit_batch(self, attempt: TransactionAttempt, metadata: int, collector: Any) -> None:
+        def emit_new(txid: int, last: Any) -> Any:
+            return self.emit("new", attempt, collector, partition, [(last or [0, 0])[1], (last or [0, 0])[1] + ROWS])
+
+        for partition in range(self.index, metadata, self.tasks):
+            if partition not in self.partitions:
+                self.partitions[partition] = RotatingTransactionalState(self.state, f"{partition}")
+            stored = self.partitions[partition].get_state_or_create(attempt.transaction_id, emit_new)
+            if stored is not None:
+                self.emit("again", attempt, collector, partition, stored)
+
+    def emit(self, how: str, attempt: TransactionAttempt, collector: Any, partition: int, position: Any) -> Any:
+        self.spout.emitted.append((how, attempt.transaction_id, partition))
+        for offset in range(*position):
+            collector.emit([attempt, (partition, offset)])
+        return position
+
+    def cleanup_before(self, txid: int) -> None:
+        for state in self.partitions.values():
+            state.cleanup_before(txid)
+
+    def close(self) -> None:
+        self.state.close()
+
+
+def topology(spout: Any, *bolts: tuple[str, Any], id: str = "topo") -> Any:
+    builder = TransactionalTopologyBuilder(id, "spout", spout, 2)
+    for name, bolt in bolts:
+        builder.set_bolt(name, bolt).shuffle_grouping("spout")
+    return builder.build_topology()
+
+
+def test_a_spout_that_keeps_its_positions_as_storms_executor_does_loses_and_doubles_nothing(ledger: Ledger) -> None:
+    server, spout = MemoryStateServer(), PositionsOfStorm(batches=6)
+    with InProcessCluster(server) as cluster:
+        failing = topology(spout, ("store", Store(LEDGER, Fault("before", txid=3, attempts=1))))
+        cluster.submit(failing, {"topology.max.spout.pending": 4}).await_drained(60)
+    assert sorted(ledger.all()) == [(p, offset) for p in (0, 1) for offset in range(6 * ROWS)]
+    assert ("again", 3, 0) in spout.emitted
+    spout.batches = 8
+    with InProcessCluster(server) as cluster:
+        cluster.submit(topology(spout, ("store", Store(LEDGER)))).await_drained(60)
+    assert sorted(ledger.all()) == [(p, offset) for p in (0, 1) for offset in range(8 * ROWS)]
+    store = MemoryStateStore.open(server, "topo")
+    assert (store.children("user"), store.get("coordinator/current/txid")) == (["0", "1"], 8)
+    assert "1" not in store.children("user/0"), "cleanup_before was called"
+
+
+class Notes(BaseTransactionalBolt, ICommitter):
+    """Keeps the number of tuples so far in the topology's own state, with the txid beside it."""
+
+    def __init__(self, waits: bool = False) -> None:
+        self.waits = waits
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+    def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
+        self.conf, self.txid, self.count = conf, attempt.transaction_id, 0
+
+    def execute(self, tup: Any) -> None:
+        self.count += 1
+
+    def finish_batch(self) -> None:
+        state = TransactionalState.new_user_state(self.conf, self.conf[ID])
+        count, txid = state.get_data("notes/count") or (0, 0)
+        if self.waits:
+            EVENTS["begun"].set()
+            assert EVENTS["go on"].wait(20)
+        if txid < self.txid:
+            state.set_data("notes/count", (count + self.count, self.txid))
+
+
+def test_a_committer_keeps_a_total_in_it() -> None:
+    server = MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        cluster.submit(topology(PositionsOfStorm(batches=5), ("notes", Notes()))).await_drained(60)
+    assert MemoryStateStore.open(server, "topo").get("user/notes/count") == (5 * 2 * ROWS, 5)
+
+
+def test_topologies_of_one_process_and_one_id_have_each_their_own() -> None:
+    servers = MemoryStateServer(), MemoryStateServer()
+    with InProcessCluster(servers[0]) as one, InProcessCluster(servers[1]) as two:
+        handles = [
+            cluster.submit(topology(PositionsOfStorm(batches), ("notes", Notes())))
+            for cluster, batches in ((one, 2), (two, 4))
+        ]
+        for handle in handles:
+            handle.await_drained(60)
+    totals = [MemoryStateStore.open(server, "topo").get("user/notes/count") for server in servers]
+    assert totals == [(2 * 2 * ROWS, 2), (4 * 2 * ROWS, 4)]
+
+
+def test_the_commit_of_a_driver_that_was_taken_over_writes_nothing_and_the_topology_says_so() -> None:
+    server = MemoryStateServer()
+    EVENTS.clear()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit(topology(PositionsOfStorm(batches=5), ("notes", Notes(waits=True))))
+        assert EVENTS["begun"].wait(20)
+        server.vanish("topo")
+        owner = MemoryStateStore.open(server, "topo")
+        EVENTS["go on"].set()
+        with pytest.raises(Fenced, match=r"topology 'topo': epoch 1 is over, epoch 2 owns the state"):
+            handle.join(20)
+    assert "notes" not in owner.children("user")
+
+
+class OnExecutors(BaseBatchBolt):
+    """A bolt that does not commit."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.state = TransactionalState.new_user_state(conf, conf[ID])
+
+    def execute(self, tup: Any) -> None: ...
+
+    def finish_batch(self) -> None:
+        self.state.set_data("a", 1)
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+
+def test_on_an_executor_one_sentence_says_where_it_is_kept() -> None:
+    with InProcessCluster() as cluster:
+        handle = cluster.submit(topology(PositionsOfStorm(batches=5), ("bolt", OnExecutors())))
+        with pytest.raises(
+            TopologyFailed,
+            match=r"StateElsewhere in finish_batch of 'bolt', task \d+: TransactionalState is kept by the driver "
+            r"process, and this code runs on an executor\. Use it in a coordinator, .*gathers.*in tuples \(transaction",
+        ):
+            handle.join(20)
+
+
+@pytest.mark.parametrize("conf", [{}, Config(), None, {"topology.name": "x"}])
+def test_a_conf_of_no_running_topology_is_refused(conf: Any) -> None:
+    for new in (TransactionalState.new_user_state, TransactionalState.new_coordinator_state):
+        with pytest.raises(StateElsewhere, match=r"needs the conf of a running topology, .* has no topology\."):
+            new(conf, "topo", {})
+
+
+def test_another_topologys_id_is_refused() -> None:
+    with pytest.raises(StateElsewhere, match=r"of 'other' asked for in topology 'topo', which alone this driver owns"):
+        TransactionalState.new_user_state({ID: "topo"}, "other")
+
+
+@pytest.mark.parametrize("pid", [0, 1])
+def test_a_process_that_does_not_run_the_topology_has_not_its_state(pid: int) -> None:
+    spout = PositionsOfStorm(batches=1)
+    with InProcessCluster() as cluster:
+        handle = cluster.submit(topology(spout))
+        handle.await_drained(20)
+        conf = dict(spout.confs[0])
+        assert TransactionalState.new_coordinator_state(conf, "topo").get_data("current/txid") == 1
+        conf[STATE_KEY] = conf[STATE_KEY].replace(str(os.getpid()), str(pid))
+        with pytest.raises(StateElsewhere, match=r"topology 'topo' asked for in a process that does not run it \(any"):
+            TransactionalState.new_user_state(conf, "topo")
+
+
+class KeepsConf(BaseBatchBolt):
+    """Notes the conf that it was given."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        self.conf = conf
+
+    def execute(self, tup: Any) -> None: ...
+
+    def finish_batch(self) -> None:
+        CONFS.append(dict(self.conf))
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+
+class CommitsConf(KeepsConf, ICommitter):
+    """The same in the commit phase."""
+
+
+CONFS: list[dict[str, Any]] = []
+
+
+def test_every_conf_names_the_topology() -> None:
+    CONFS.clear()
+    spout = PositionsOfStorm(batches=1)
+    with InProcessCluster() as cluster:
+        bolts = ("bolt", KeepsConf()), ("committer", CommitsConf())
+        cluster.submit_topology("a name", {"topology.name": "no"}, topology(spout, *bolts)).await_drained(20)
+    assert len(CONFS) == 2
+    assert len(spout.confs) == 3
+    named = {(conf["topology.name"], conf[ID], conf.get("transactional.zookeeper.servers")) for conf in CONFS}
+    assert named == {("a name", "topo", None)}
+    assert {(conf["topology.name"], conf[ID]) for conf in spout.confs} == {("a name", "topo")}
+    assert [STATE_KEY in conf for conf in spout.confs] == [True] * 3
+    assert sorted(STATE_KEY in conf for conf in CONFS) == [False, True]
