@@ -24,7 +24,7 @@ from stormline import (
 from stormline.runtime.errors import Fenced, StateElsewhere, TopologyFailed
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.transactional_state import STATE_KEY
-from tests.kit import EVENTS, LEDGERS, Fault, Ledger, Store
+from tests.kit import EVENTS, LEDGERS, NO_FAULT, Fault, Ledger, Store
 
 ROWS = 3
 ID = Config.TOPOLOGY_TRANSACTIONAL_ID
@@ -134,13 +134,14 @@ def test_a_spout_that_keeps_its_positions_as_storms_executor_does_loses_and_doub
 class Notes(BaseTransactionalBolt, ICommitter):
     """Keeps the number of tuples so far in the topology's own state, with the txid beside it."""
 
-    def __init__(self, waits: bool = False) -> None:
+    def __init__(self, waits: bool = False, fault: Fault = NO_FAULT) -> None:
         self.waits = waits
+        self.fault = fault
 
     def declare_output_fields(self, declarer: Any) -> None: ...
 
     def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
-        self.conf, self.txid, self.count = conf, attempt.transaction_id, 0
+        self.conf, self.attempt, self.txid, self.count = conf, attempt, attempt.transaction_id, 0
 
     def execute(self, tup: Any) -> None:
         self.count += 1
@@ -153,12 +154,28 @@ class Notes(BaseTransactionalBolt, ICommitter):
             assert EVENTS["go on"].wait(20)
         if txid < self.txid:
             state.set_data("notes/count", (count + self.count, self.txid))
+        self.fault.strike("after", self.attempt)
 
 
 def test_a_committer_keeps_a_total_in_it() -> None:
     server = MemoryStateServer()
     with InProcessCluster(server) as cluster:
         cluster.submit(topology(PositionsOfStorm(batches=5), ("notes", Notes()))).await_drained(60)
+    assert MemoryStateStore.open(server, "topo").get("user/notes/count") == (5 * 2 * ROWS, 5)
+
+
+@pytest.mark.parametrize("error", ["failed", "bug"])
+def test_a_commit_that_ends_between_its_write_and_its_record_counts_once(error: str) -> None:
+    server, spout = MemoryStateServer(), PositionsOfStorm(batches=5)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit(topology(spout, ("notes", Notes(fault=Fault("after", txid=3, error=error)))))
+        if error == "failed":
+            handle.await_drained(60)
+        else:
+            with pytest.raises(TopologyFailed, match=r"ZeroDivisionError: on order in after"):
+                handle.join(60)
+            assert handle.txid_committed == 2
+            cluster.submit(topology(spout, ("notes", Notes()))).await_drained(60)
     assert MemoryStateStore.open(server, "topo").get("user/notes/count") == (5 * 2 * ROWS, 5)
 
 
