@@ -206,6 +206,19 @@ def test_the_commit_of_a_driver_that_was_taken_over_writes_nothing_and_the_topol
     assert "notes" not in owner.children("user")
 
 
+def test_a_coordinator_of_a_driver_that_was_taken_over_ends_it_as_such() -> None:
+    server, spout = MemoryStateServer(), PositionsOfStorm(batches=2)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit(topology(spout))
+        handle.await_drained(20)
+        server.vanish("topo")
+        owner = MemoryStateStore.open(server, "topo")
+        spout.batches = 3
+        with pytest.raises(Fenced, match=r"topology 'topo': epoch 1 is over"):
+            handle.join(20)
+    assert owner.get("coordinator/current/txid") == 2
+
+
 class OnExecutors(BaseBatchBolt):
     """A bolt that does not commit."""
 
