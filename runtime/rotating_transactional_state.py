@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from stormline.runtime.errors import InvalidPath, NotNext, StateCorrupt
 from stormline.runtime.transactional_state import TransactionalState
 from stormline.topology.errors import shown
+from stormline.topology.storm_names import storm_names
 
 TXID_MAX = (1 << 63) - 1
 DELETES_MAX = 500
@@ -24,6 +25,7 @@ class StateInitializer(Protocol):
 Init = Callable[[int, Any], Any] | StateInitializer
 
 
+@storm_names()
 class RotatingTransactionalState:
     """The values below the directory `sub_dir` of a `TransactionalState`, one a txid.
 
@@ -82,8 +84,9 @@ class RotatingTransactionalState:
         self._state.delete(self._path(txid))
 
     def cleanup_before(self, txid: int) -> None:
-        """Forget all values of txids below `txid`."""
-        self._path(txid)
+        """Forget all values of txids below `txid`; 0 is below all, as an emitter is told before the first commit."""
+        if txid != 0 or type(txid) is not int:
+            self._path(txid)
         old = [self._path(before) for before in self._txids() if before < txid]
         for n in range(0, len(old), DELETES_MAX):
             self._state.delete_all(old[n : n + DELETES_MAX])

@@ -13,9 +13,11 @@ from stormline.runtime.local_cluster import LocalCluster, zookeeper_hosts
 from stormline.runtime.spark_settings import check_master, is_local
 from stormline.runtime.state_dir import default_state_dir
 from stormline.topology.compiler import compile_topology
+from stormline.topology.storm_names import storm_names
 from stormline.topology.topology import Topology
 
 
+@storm_names()
 class StormSubmitter:
     """Runs topologies where Spark's master and ZooKeeper are named by the configuration, or by spark-submit."""
 

@@ -13,6 +13,7 @@ from stormline.runtime.errors import InvalidPath, StateElsewhere
 from stormline.runtime.state_store import Delete, Put, StateStore, check_path
 from stormline.topology.config import TRANSACTIONAL_ID
 from stormline.topology.errors import UnregisteredClass, shown
+from stormline.topology.storm_names import storm_names
 
 STATE_KEY = "stormline.state"
 """In the `conf` of what lives in the driver: by it user code, which has nothing but its `conf`, finds its topology."""
@@ -33,6 +34,7 @@ def offer_state(store: StateStore) -> dict[str, Any]:
     return {STATE_KEY: token}
 
 
+@storm_names()
 class TransactionalState:
     """Values of user code at paths such as "orders/3", in the topology's own ZooKeeper.
 

@@ -40,8 +40,6 @@ def ledger() -> Iterator[Ledger]:
 class PositionsOfStorm(ITransactionalSpout):
     """Keeps its positions as Storm's own executor of partitioned spouts does: each partition's in a rotating state."""
 
-    emits_on_driver = True
-
     def __init__(self, batches: int) -> None:
         self.batches = batches
         self.confs: list[Any] = []
@@ -141,26 +139,33 @@ class Notes(BaseTransactionalBolt, ICommitter):
     def declare_output_fields(self, declarer: Any) -> None: ...
 
     def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
-        self.conf, self.attempt, self.txid, self.count = conf, attempt, attempt.transaction_id, 0
+        self.state = TransactionalState.new_user_state(conf, conf[ID])
+        self.attempt, self.txid, self.count = attempt, attempt.transaction_id, 0
 
     def execute(self, tup: Any) -> None:
         self.count += 1
 
     def finish_batch(self) -> None:
-        state = TransactionalState.new_user_state(self.conf, self.conf[ID])
-        count, txid = state.get_data("notes/count") or (0, 0)
+        count, txid = self.state.get_data("notes/count") or (0, 0)
         if self.waits:
             EVENTS["begun"].set()
             assert EVENTS["go on"].wait(20)
         if txid < self.txid:
-            state.set_data("notes/count", (count + self.count, self.txid))
+            self.state.set_data("notes/count", (count + self.count, self.txid))
         self.fault.strike("after", self.attempt)
 
 
-def test_a_committer_keeps_a_total_in_it() -> None:
+class DeclaredNotes(Notes):
+    """Executes on the executors, where its state can be made and not used."""
+
+    gathers = ("count",)
+
+
+@pytest.mark.parametrize("notes", [Notes(), DeclaredNotes()])
+def test_a_committer_keeps_a_total_in_it(notes: Notes) -> None:
     server = MemoryStateServer()
     with InProcessCluster(server) as cluster:
-        cluster.submit(topology(PositionsOfStorm(batches=5), ("notes", Notes()))).await_drained(60)
+        cluster.submit(topology(PositionsOfStorm(batches=5), ("notes", notes))).await_drained(60)
     assert MemoryStateStore.open(server, "topo").get("user/notes/count") == (5 * 2 * ROWS, 5)
 
 
