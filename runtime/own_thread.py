@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
+from stormline.runtime.wanted import while_wanted
 from stormline.topology.errors import FailedException
 
 T = TypeVar("T")
@@ -117,7 +118,8 @@ class OwnThread:
     def _work(self) -> None:
         while (call := self._next()) is not None:
             try:
-                call.result = call.work()
+                with while_wanted(lambda: not self.given_up):
+                    call.result = call.work()
             except BaseException as error:  # whoever waits for it is told
                 call.error = error
             with self._changed:

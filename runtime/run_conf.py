@@ -15,7 +15,8 @@ from stormline.topology.config import (
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.plan import Plan
 
-_ZOOKEEPER = ((ZOOKEEPER_SERVERS, ZOOKEEPER_PORT), (STORM_ZOOKEEPER_SERVERS, STORM_ZOOKEEPER_PORT))
+_OURS = (ZOOKEEPER_SERVERS, ZOOKEEPER_PORT)
+_STORMS = (STORM_ZOOKEEPER_SERVERS, STORM_ZOOKEEPER_PORT)
 
 
 def check_transactional_id(plan: Plan) -> None:
@@ -37,14 +38,15 @@ def check_transactional_id(plan: Plan) -> None:
 def run_conf(plan: Plan, name: str, zookeeper_hosts: str) -> dict[str, Any]:
     """Return the configuration of a topology that runs under `name`, with its ZooKeeper at "host:port,…".
 
-    Both pairs of ZooKeeper's keys name it, Storm's and the transactional ones. Servers have their ports with them
-    only where these differ. Without ZooKeeper (in `InProcessCluster`) the keys stay as they are.
+    The transactional keys name the ZooKeeper, and Storm's do, unless the configuration has another one there. Servers
+    have their ports with them only where these differ. Without ZooKeeper (in `InProcessCluster`) all stay as they are.
     """
     conf = {**plan.config, NAME: name, TRANSACTIONAL_ID: plan.topology_id}
     if zookeeper_hosts:
         servers = zookeeper_hosts.split(",")
         hosts, ports = zip(*(server.rsplit(":", 1) for server in servers), strict=True)
-        for servers_key, port_key in _ZOOKEEPER:
+        another = plan.config.get(ZOOKEEPER_SERVERS) and plan.config.get(STORM_ZOOKEEPER_SERVERS)
+        for servers_key, port_key in [_OURS] if another else [_OURS, _STORMS]:
             conf[servers_key] = list(hosts) if len(set(ports)) == 1 else servers
             conf[port_key] = int(ports[0])
     return conf

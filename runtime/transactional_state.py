@@ -10,7 +10,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from stormline.runtime.errors import InvalidPath, StateElsewhere
-from stormline.runtime.state_store import Delete, Put, StateStore, check_path
+from stormline.runtime.own_thread import CallAbandoned
+from stormline.runtime.state_store import Delete, Op, Put, StateStore, check_path
+from stormline.runtime.wanted import wanted_here
 from stormline.topology.config import TRANSACTIONAL_ID
 from stormline.topology.errors import UnregisteredClass, shown
 from stormline.topology.storm_names import storm_names
@@ -82,9 +84,10 @@ class TransactionalState:
             StateTooLarge: it has more than a megabyte; nothing was written.
             UnregisteredClass: it holds an object of a class that was not registered; nothing was written.
             InvalidPath: nothing can be stored there; nothing was written.
+            CallAbandoned: the caller hung, and another attempt has taken its place; nothing was written.
         """
         try:
-            self._needed().write([Put(self._full(path), obj)])
+            self._write([Put(self._full(path), obj)])
         except UnregisteredClass as error:
             raise UnregisteredClass(f"the value for path {path!r} of the user's state: {error}") from None
 
@@ -104,7 +107,7 @@ class TransactionalState:
         """Let `list` show `path` although there may be nothing below it; nothing changes where there is something."""
         full = self._full(path)
         if not self._needed().children(full):
-            self._needed().write([Put(f"{full}/{_DIRECTORY}", None)])
+            self._write([Put(f"{full}/{_DIRECTORY}", None)])
 
     def delete(self, path: str) -> None:
         """Remove the value, or the empty directory, at `path`, if there is one.
@@ -138,8 +141,15 @@ class TransactionalState:
         store = self._needed()
         while ops := [Delete(path) for path in paths if _has_value(store, path)]:
             with contextlib.suppress(KeyError):  # another thread has removed one of them meanwhile
-                store.write(ops)
+                self._write(ops)
                 return
+
+    def _write(self, ops: Sequence[Op]) -> None:
+        if not wanted_here():
+            raise CallAbandoned(
+                "this call took too long, and another attempt has its place: it writes nothing any more"
+            )
+        self._needed().write(ops)
 
     def _needed(self) -> StateStore:
         if self._store is None:

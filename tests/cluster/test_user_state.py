@@ -22,7 +22,7 @@ from stormline.topology.serialization import PLAIN
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.kit import EVENTS, eventually
 from tests.transactional_state_contract import user_state
-from tests.unit.test_transactional_state import Notes, PositionsOfStorm, topology
+from tests.user_state_kit import Notes, PositionsOfStorm, topology
 from tests.zookeeper_proxy import ZooKeeperProxy
 from tests.zookeeper_server import ZooKeeperServer
 

@@ -41,6 +41,13 @@ def test_a_conf_says_where_zookeeper_is(hosts: str, servers: list[str], port: in
     }
 
 
+def test_storms_keys_are_left_alone_where_they_name_another_zookeeper() -> None:
+    config = {"transactional.zookeeper.servers": ["a"], "storm.zookeeper.servers": ["b"], "storm.zookeeper.port": 5}
+    conf = run_conf(compile_topology(topology(), config), "name", "a:2181")
+    assert (conf["transactional.zookeeper.servers"], conf["transactional.zookeeper.port"]) == (["a"], 2181)
+    assert (conf["storm.zookeeper.servers"], conf["storm.zookeeper.port"]) == (["b"], 5)
+
+
 def test_without_zookeeper_a_conf_says_nothing_of_it() -> None:
     assert run_conf(compile_topology(topology()), "name", "") == {"topology.name": "name", ID: "topo"}
 

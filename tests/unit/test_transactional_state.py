@@ -10,24 +10,19 @@ import pytest
 
 from stormline import (
     BaseBatchBolt,
-    BaseTransactionalBolt,
     Config,
-    Fields,
     ICommitter,
     InProcessCluster,
-    ITransactionalSpout,
-    RotatingTransactionalState,
     TransactionalState,
-    TransactionalTopologyBuilder,
     TransactionAttempt,
 )
 from stormline.runtime.errors import Fenced, StateElsewhere, TopologyFailed
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.own_thread import CallAbandoned
 from stormline.runtime.transactional_state import STATE_KEY
-from tests.kit import EVENTS, LEDGERS, NO_FAULT, Fault, Ledger, Store
+from tests.kit import EVENTS, LEDGERS, Fault, Ledger, Store
+from tests.user_state_kit import ID, ROWS, Notes, PositionsOfStorm, topology
 
-ROWS = 3
-ID = Config.TOPOLOGY_TRANSACTIONAL_ID
 LEDGER = "transactional-state"
 
 
@@ -35,82 +30,6 @@ LEDGER = "transactional-state"
 def ledger() -> Iterator[Ledger]:
     yield LEDGERS[LEDGER]
     LEDGERS.pop(LEDGER, None)
-
-
-class PositionsOfStorm(ITransactionalSpout):
-    """Keeps its positions as Storm's own executor of partitioned spouts does: each partition's in a rotating state."""
-
-    def __init__(self, batches: int) -> None:
-        self.batches = batches
-        self.confs: list[Any] = []
-        self.emitted: list[Any] = []
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("tx", "value"))
-
-    def get_coordinator(self, conf: Any, context: Any) -> Any:
-        return CoordinatorOfStorm(self, conf)
-
-    def get_emitter(self, conf: Any, context: Any) -> Any:
-        return EmitterOfStorm(self, conf, context)
-
-
-class CoordinatorOfStorm:
-    def __init__(self, spout: PositionsOfStorm, conf: Any) -> None:
-        spout.confs.append(conf)
-        self.spout = spout
-        self.state = TransactionalState.new_coordinator_state(conf, conf[ID], {})
-
-    def is_ready(self) -> bool:
-        return (self.state.get_data("current/txid") or 0) < self.spout.batches
-
-    def initialize_transaction(self, txid: int, prev_metadata: Any) -> int:
-        self.state.set_data("current/txid", txid)
-        return 2
-
-    def close(self) -> None:
-        self.state.close()
-
-
-class EmitterOfStorm:
-    def __init__(self, spout: PositionsOfStorm, conf: Any, context: Any) -> None:
-        spout.confs.append(conf)
-        self.spout = spout
-        self.state = TransactionalState.new_user_state(dict(conf), conf[ID], spout.get_component_configuration())
-        self.index = context.this_task_index
-        self.tasks = len(context.component_tasks(context.this_component_id))
-        self.partitions: dict[int, RotatingTransactionalState] = {}
-
-    def emit_batch(self, attempt: TransactionAttempt, metadata: int, collector: Any) -> None:
-        def emit_new(txid: int, last: Any) -> Any:
-            return self.emit("new", attempt, collector, partition, [(last or [0, 0])[1], (last or [0, 0])[1] + ROWS])
-
-        for partition in range(self.index, metadata, self.tasks):
-            if partition not in self.partitions:
-                self.partitions[partition] = RotatingTransactionalState(self.state, f"{partition}")
-            stored = self.partitions[partition].get_state_or_create(attempt.transaction_id, emit_new)
-            if stored is not None:
-                self.emit("again", attempt, collector, partition, stored)
-
-    def emit(self, how: str, attempt: TransactionAttempt, collector: Any, partition: int, position: Any) -> Any:
-        self.spout.emitted.append((how, attempt.transaction_id, partition))
-        for offset in range(*position):
-            collector.emit([attempt, (partition, offset)])
-        return position
-
-    def cleanup_before(self, txid: int) -> None:
-        for state in self.partitions.values():
-            state.cleanup_before(txid)
-
-    def close(self) -> None:
-        self.state.close()
-
-
-def topology(spout: Any, *bolts: tuple[str, Any], id: str = "topo") -> Any:
-    builder = TransactionalTopologyBuilder(id, "spout", spout, 2)
-    for name, bolt in bolts:
-        builder.set_bolt(name, bolt).shuffle_grouping("spout")
-    return builder.build_topology()
 
 
 def test_a_spout_that_keeps_its_positions_as_storms_executor_does_loses_and_doubles_nothing(ledger: Ledger) -> None:
@@ -127,32 +46,6 @@ def test_a_spout_that_keeps_its_positions_as_storms_executor_does_loses_and_doub
     store = MemoryStateStore.open(server, "topo")
     assert (store.children("user"), store.get("coordinator/current/txid")) == (["0", "1"], 8)
     assert "1" not in store.children("user/0"), "cleanup_before was called"
-
-
-class Notes(BaseTransactionalBolt, ICommitter):
-    """Keeps the number of tuples so far in the topology's own state, with the txid beside it."""
-
-    def __init__(self, waits: bool = False, fault: Fault = NO_FAULT) -> None:
-        self.waits = waits
-        self.fault = fault
-
-    def declare_output_fields(self, declarer: Any) -> None: ...
-
-    def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
-        self.state = TransactionalState.new_user_state(conf, conf[ID])
-        self.attempt, self.txid, self.count = attempt, attempt.transaction_id, 0
-
-    def execute(self, tup: Any) -> None:
-        self.count += 1
-
-    def finish_batch(self) -> None:
-        count, txid = self.state.get_data("notes/count") or (0, 0)
-        if self.waits:
-            EVENTS["begun"].set()
-            assert EVENTS["go on"].wait(20)
-        if txid < self.txid:
-            self.state.set_data("notes/count", (count + self.count, self.txid))
-        self.fault.strike("after", self.attempt)
 
 
 class DeclaredNotes(Notes):
@@ -222,6 +115,47 @@ def test_a_coordinator_of_a_driver_that_was_taken_over_ends_it_as_such() -> None
         with pytest.raises(Fenced, match=r"topology 'topo': epoch 1 is over"):
             handle.join(20)
     assert owner.get("coordinator/current/txid") == 2
+
+
+class HangsOnce(Notes):
+    """Hangs in its first commit until the test lets it go on, and then writes all the same."""
+
+    def finish_batch(self) -> None:
+        if EVENTS["begun"].is_set():
+            super().finish_batch()
+            return
+        EVENTS["begun"].set()
+        assert EVENTS["go on"].wait(20)
+        writes = (
+            lambda: self.state.set_data("notes/count", 0),
+            lambda: self.state.mkdir("late"),
+            lambda: self.state.delete("notes/count"),
+        )
+        for write in writes:
+            try:
+                write()
+            except CallAbandoned as error:
+                REFUSED.append(str(error))
+        EVENTS["came back"].set()
+
+
+REFUSED: list[str] = []
+
+
+def test_a_commit_that_hung_and_was_given_up_writes_nothing_when_it_comes_back() -> None:
+    server = MemoryStateServer()
+    EVENTS.clear()
+    REFUSED.clear()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit(
+            topology(PositionsOfStorm(batches=3), ("notes", HangsOnce())), {"topology.message.timeout.secs": 0.2}
+        )
+        handle.await_drained(60)
+        EVENTS["go on"].set()
+        assert EVENTS["came back"].wait(20)
+    assert REFUSED == ["this call took too long, and another attempt has its place: it writes nothing any more"] * 3
+    store = MemoryStateStore.open(server, "topo")
+    assert (store.get("user/notes/count"), "late" in store.children("user")) == ((3 * 2 * ROWS, 3), False)
 
 
 class OnExecutors(BaseBatchBolt):
