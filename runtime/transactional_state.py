@@ -104,9 +104,9 @@ class TransactionalState:
         return [name for name in self._needed().children(full) if name != _DIRECTORY]
 
     def mkdir(self, path: str) -> None:
-        """Let `list` show `path` although there may be nothing below it; nothing changes where there is something."""
+        """Let `list` show `path` from now on, whether there is something below it or not."""
         full = self._full(path)
-        if not self._needed().children(full):
+        if _DIRECTORY not in self._needed().children(full):
             self._write([Put(f"{full}/{_DIRECTORY}", None)])
 
     def delete(self, path: str) -> None:

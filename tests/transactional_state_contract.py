@@ -52,6 +52,10 @@ class TransactionalStateContract:
         assert (state.list(), state.list("d"), state.get_data("d")) == (["d"], [], None)
         state.delete("d")
         assert state.list() == []
+        state.set_data("later/e", 1)
+        state.mkdir("later")
+        state.delete("later/e")
+        assert state.list() == ["later"]
         state.set_data("d", 1)
         with pytest.raises(InvalidPath, match=r"/user/d would hold a value and have others below it; give"):
             state.mkdir("d")

@@ -143,6 +143,10 @@ def test_emitters_on_executors_share_partitions_without_overlap(cluster: LocalCl
     assert sorted(LEDGERS["shared"].all()) == [("new", p, o) for p in range(5) for o in range(9)]
 
 
+def test_ctrl_c_does_not_cancel_sparks_jobs_which_may_be_commits(spark: SparkContext) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_any_zookeeper_client_can_look_at_the_state(cluster: LocalCluster) -> None:
     topology = line(
         "looked-at", numbers(10), 5, lambda b: b.set_bolt("s", Store("looked-at")).shuffle_grouping("spout")
