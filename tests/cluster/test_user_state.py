@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,3 +194,17 @@ def test_a_commit_of_a_driver_that_was_taken_over_cannot_write_it(
             TransactionalState.new_user_state(spout.confs[0], "topo").set_data("notes/count", 0)
     assert owner.connected()
     assert user_state(owner).get_data("notes/count") == ("the owner's", 7)
+
+
+@pytest.mark.parametrize("path", ["current/txid", "0/3", "notes/count"])
+def test_a_driver_killed_right_after_a_write_of_it_counts_everything_once(
+    backend: ZooKeeperBackend, tmp_path: Path, path: str
+) -> None:
+    driver = [sys.executable, "-m", "tests.cluster.user_state_driver", backend.hosts, backend.root, path, "3"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
+    for exit_code in (-signal.SIGKILL, 0):
+        done = subprocess.run(
+            [*driver, str(tmp_path / "died")], env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == exit_code, done.stderr
+    assert user_state(backend.open()).get_data("notes/count") == (5 * 6, 5)
