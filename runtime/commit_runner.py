@@ -24,6 +24,7 @@ from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.thread_stack import stack_of
+from stormline.runtime.wanted import while_wanted
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
@@ -107,7 +108,8 @@ class CommitTask:
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
             self._thread, self._call = threading.current_thread(), where
-            run_guarded(call, self._planned.id, self.task, where, self._fail)
+            with while_wanted(lambda: not self._abandoned):
+                run_guarded(call, self._planned.id, self.task, where, self._fail)
             self._call = None
 
     def _fail(self, failure: Failure) -> None:

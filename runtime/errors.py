@@ -59,6 +59,10 @@ class NotNext(StormlineError, ValueError):
     """A transaction was asked for out of order."""
 
 
+class StateElsewhere(StormlineError, RuntimeError):
+    """User state was asked for where it is not kept."""
+
+
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
 
@@ -116,6 +120,10 @@ class EngineStopped(StormlineError):
 
 class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
+
+
+class NotRunning(StormlineError, LookupError):
+    """No topology of this name runs in a cluster."""
 
 
 class WaitsForItself(StormlineError, RuntimeError):

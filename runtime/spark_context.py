@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -44,7 +45,7 @@ def start_spark(
     if running is not None:
         check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if under_spark_submit():
         SparkContext._ensure_initialized()  # under spark-submit: SparkConf() then holds what its user gave
     else:
         check_java()
@@ -64,7 +65,7 @@ def start_spark(
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
     _stopping.clear()
-    with _quiet(verbose):
+    with _quiet(verbose), _handler_kept(signal.SIGINT):
         try:
             sc = SparkContext(conf=settings)
         except Exception as error:
@@ -75,6 +76,19 @@ def start_spark(
         if not verbose:
             sc.setLogLevel("OFF")
     return sc, True
+
+
+def under_spark_submit() -> bool:
+    """Tell whether spark-submit started this process, and so has been told which Spark to use."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_master(config: Mapping[str, Any]) -> str:
+    """Return Spark's master: what spark-submit or spark-defaults say, else what `config` does; "" where nothing."""
+    if under_spark_submit():
+        SparkContext._ensure_initialized()
+        return SparkConf().get("spark.master", "") or ""
+    return str(config.get("spark.master", ""))
 
 
 def unless_given(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +122,19 @@ def stop_spark(sc: SparkContext) -> None:
     except (OSError, Py4JError):
         sc.stop()  # what PySpark has left undone: its own part of it
         SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def _handler_kept(number: signal.Signals) -> Iterator[None]:
+    """Keep the main thread's signal handler: PySpark's cancels all jobs on Ctrl-C, those of commits too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager

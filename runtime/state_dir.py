@@ -1,4 +1,4 @@
-"""Whether another process serves a state directory: asked before Spark is started, which takes seconds."""
+"""The state directory: where it is, and whether another process serves it, asked before Spark is started."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from stormline.runtime.errors import StateDirInUse
 log = logging.getLogger("stormline")
 
 WAIT_SECS = 5.0
+
+STATE_ROOT = Path(".stormline")
+"""In the current directory: below it each topology keeps its state where nothing else is said."""
+
+
+def default_state_dir(topology_id: str) -> Path:
+    """Return where a topology that was given neither ZooKeeper servers nor a directory keeps its state."""
+    return STATE_ROOT / topology_id
 
 
 def in_use(data_dir: Path) -> bool:

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from stormline.runtime import routing
@@ -54,10 +55,14 @@ def registry_of(plan: Plan) -> Registry:
 
 
 class TaskEnvironment:
-    """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it."""
+    """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it.
 
-    def __init__(self, plan: Plan, epoch: int) -> None:
+    `driver_conf`: what each `conf` holds in the driver, and in no other process.
+    """
+
+    def __init__(self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.plan = plan
+        self._driver_conf = driver_conf
         self.epoch = epoch
         self.registry = registry_of(plan)
         self._confs: dict[str, Conf] = {}
@@ -78,7 +83,7 @@ class TaskEnvironment:
         conf = self._confs.get(component)
         if conf is None:
             own = self.plan.components[component].component.config
-            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own}
+            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf}
         return conf
 
     def debug(self, component: str) -> bool:

@@ -119,6 +119,7 @@ class TopologyRunner:
         self.idle_looks = 0
         self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
         self.error: BaseException | None = None
+        self._lost: StormlineError | None = None
         progress.txid_committed = committed
 
     # ------------------------------------------------------------------------------------ from other threads
@@ -134,6 +135,7 @@ class TopologyRunner:
 
     def lost(self, error: StormlineError) -> None:
         """Take note that this driver owns the topology no longer: stop at once."""
+        self._lost = error
         self._inbox.put(_Lost(error))
 
     def run(self) -> None:
@@ -143,7 +145,7 @@ class TopologyRunner:
         except _Stop:
             pass
         except BaseException as error:
-            self.error = error
+            self.error = self._lost or error  # user code whose own state could not be written fails for the same reason
         finally:
             self.step_begun = None
             try:

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from stormline.runtime.in_process_cluster import InProcessCluster
     from stormline.runtime.local_cluster import LocalCluster
     from stormline.runtime.progress import Snapshot
+    from stormline.runtime.rotating_transactional_state import RotatingTransactionalState
+    from stormline.runtime.storm_submitter import StormSubmitter
+    from stormline.runtime.transactional_state import TransactionalState
 
 __version__ = "0.1.0"
 
@@ -96,13 +99,16 @@ __all__ = [
     "OutputFieldsDeclarer",
     "Plan",
     "ReportedFailedException",
+    "RotatingTransactionalState",
     "Snapshot",
     "SpoutDeclarer",
+    "StormSubmitter",
     "StormlineError",
     "Topology",
     "TopologyContext",
     "TopologyHandle",
     "TransactionAttempt",
+    "TransactionalState",
     "TransactionalTopologyBuilder",
     "Tuple",
     "Values",
@@ -115,8 +121,11 @@ __all__ = [
 _OF_THE_DRIVER = {
     "InProcessCluster": "in_process_cluster",
     "LocalCluster": "local_cluster",
+    "RotatingTransactionalState": "rotating_transactional_state",
     "Snapshot": "progress",
+    "StormSubmitter": "storm_submitter",
     "TopologyHandle": "handle",
+    "TransactionalState": "transactional_state",
 }
 
 

@@ -19,6 +19,8 @@ MAX_BATCH_ATTEMPTS = "topology.max.batch.attempts"
 MAX_TASK_PARALLELISM = "topology.max.task.parallelism"
 DEBUG = "topology.debug"
 WORKERS = "topology.workers"
+NAME = "topology.name"
+TRANSACTIONAL_ID = "topology.transactional.id"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
 COMMIT_PLACEMENT = "topology.commit.placement"
@@ -75,6 +77,15 @@ KNOWN_KEYS: dict[str, Key] = {
         "Where a committer, or a bolt downstream of one, finishes: `driver`; or `executors`, in a Spark job of each "
         "commit's own, which pays where commits are heavy. For the topology, or for one such bolt.",
     ),
+    NAME: Key(
+        "name or none",
+        None,
+        "What the topology is called in Spark's UI, where it is submitted without a name; its id where not set. "
+        "Every `conf` has the name that it was submitted under.",
+    ),
+    TRANSACTIONAL_ID: Key(
+        "name or none", None, "Id of the topology. Every `conf` has it; whoever sets it can only set that."
+    ),
     KRYO_REGISTER: Key("registrations", (), "Classes that tuples and metadata may hold; see register_serialization."),
     ZOOKEEPER_ROOT: Key("path", "/transactional", "Znode below which all topologies keep their state."),
     ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts; storm.zookeeper.servers where not set."),
@@ -111,7 +122,6 @@ KNOWN_KEYS: dict[str, Key] = {
     "storm.zookeeper.retry.times": _ignored("any", "Storm's ZooKeeper client."),
     "storm.zookeeper.retry.interval": _ignored("any", "Storm's ZooKeeper client."),
     "storm.zookeeper.retry.intervalceiling.millis": _ignored("any", "Storm's ZooKeeper client."),
-    "topology.name": _ignored("text", "Storm's name of the topology."),
     TASKS: Key("count or none", None, "Tasks of each component, or of the one it is set for; its parallelism if not."),
     "topology.acker.executors": _ignored("count or zero", "Storm's ackers."),
     "topology.eventlogger.executors": _ignored("count or zero", "Storm's event loggers."),
@@ -203,6 +213,7 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "seconds": ("a number of seconds above 0, up to 1e9", lambda v: _is_number(v) and 0 < v <= 1e9),
     "number": ("a number", _is_number),
     "flag": ("True or False", lambda v: isinstance(v, bool)),
+    "name or none": ("a text that is not empty, or None", lambda v: v is None or (isinstance(v, str) and v != "")),
     "text": ("text", lambda v: isinstance(v, str)),
     "path": (
         "an absolute znode path such as '/transactional'",
@@ -284,11 +295,15 @@ class Config(dict[str, Any]):
     TOPOLOGY_MAX_TASK_PARALLELISM = MAX_TASK_PARALLELISM
     TOPOLOGY_DEBUG = DEBUG
     TOPOLOGY_WORKERS = WORKERS
+    TOPOLOGY_NAME = NAME
+    TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
     TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
+    STORM_ZOOKEEPER_SERVERS = STORM_ZOOKEEPER_SERVERS
+    STORM_ZOOKEEPER_PORT = STORM_ZOOKEEPER_PORT
     STORM_ZOOKEEPER_AUTH_SCHEME = ZOOKEEPER_AUTH_SCHEME
     STORM_ZOOKEEPER_AUTH_PAYLOAD = ZOOKEEPER_AUTH_PAYLOAD
 

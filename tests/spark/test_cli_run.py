@@ -34,8 +34,11 @@ class Numbers:
         return {**os.environ, **here, **{f"NUMBERS_{key.upper()}": str(value) for key, value in settings.items()}}
 
     def run(self, *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        return self.command("run", *options, **settings)
+
+    def command(self, command: str, *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*STORMLINE, "run", NUMBERS, "--master", "local[2]", *options],
+            [*STORMLINE, command, NUMBERS, "--master", "local[2]", *options],
             cwd=self.directory,
             env=self.environment(**settings),
             capture_output=True,
@@ -175,3 +178,19 @@ def test_a_signal_while_spark_starts_ends_the_process_at_once(numbers: Numbers) 
     assert process.returncode == 130
     assert stderr == "stopped before the topology began; run again to begin\n"
     assert numbers.sums() == []
+
+
+def test_submit_on_a_local_master_keeps_its_state_as_run_does(numbers: Numbers) -> None:
+    first = numbers.run("--until", "3", commit_secs=0.2)
+    assert first.returncode == 0, first.stderr
+    committed = len(numbers.sums())
+    assert 3 <= committed < 20
+    submitted = numbers.command("submit")
+    assert submitted.returncode == 0, submitted.stdout + submitted.stderr
+    assert "numbers: state in .stormline/numbers\n" in submitted.stdout
+    assert f"numbers: {20 - committed} transactions, " in submitted.stdout
+    assert numbers.sums() == SUMS
+    again = numbers.command("submit", "--progress", "json")
+    assert again.returncode == 0, again.stdout + again.stderr
+    ends = [json.loads(line) for line in again.stdout.splitlines() if line.startswith("{")]
+    assert [(end["transactions"], end["txid_committed"]) for end in ends if end["event"] == "end"] == [(0, 20)]

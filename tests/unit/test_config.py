@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     "number": ([0, 0.05, -1], ["0.05", True, None], "a number"),
     "flag": ([True, False], [0, 1, "true", None], "True or False"),
     "text": (["", "x"], [None, 1, b"x"], "text"),
+    "name or none": ([None, "x", "a b"], ["", 1, b"x"], "a text that is not empty, or None"),
     "path": (
         ["/transactional", "/a/b-c"],
         ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3, "/zookeeper", "/zookeeper/a"]

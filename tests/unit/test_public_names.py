@@ -67,6 +67,12 @@ def test_every_exported_name_exists_once() -> None:
     assert all(hasattr(stormline, name) for name in stormline.__all__)
 
 
+def test_storms_other_name_of_submit_topology_is_the_same() -> None:
+    from stormline import StormSubmitter
+
+    assert StormSubmitter.submit_topology_with_progress_bar is StormSubmitter.submit_topology
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'stormline' has no attribute 'LocalClutser'"):
         stormline.LocalClutser  # noqa: B018

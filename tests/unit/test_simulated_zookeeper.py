@@ -19,6 +19,7 @@ from tests.simulation.stand_ins import stand_ins
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Op, ZooKeeper
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
+from tests.transactional_state_contract import RotatingTransactionalStateContract, TransactionalStateContract
 
 
 def call(process: Process, function: Callable[[], Any]) -> Any:
@@ -96,6 +97,14 @@ class TestZooKeeperStateStore(StateStoreContract):
 
 
 class TestRotatingState(RotatingStateContract):
+    pass
+
+
+class TestTransactionalState(TransactionalStateContract):
+    pass
+
+
+class TestRotatingTransactionalState(RotatingTransactionalStateContract):
     pass
 
 
