@@ -33,7 +33,7 @@ class EmitterTask:
     def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]) -> None:
         """Emit this task's share of one attempt, where its emitter lives, and note its `partitions`.
 
-        Raises what the emitter raises; `CallAbandoned` where it hangs, or the wave was cancelled.
+        Raises what the emitter raises; `CallAbandoned` where the wave was cancelled.
         """
 
         def emit(emitter: Any) -> None:
