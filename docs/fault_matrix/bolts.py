@@ -8,6 +8,7 @@ from docs.fault_matrix.tests import (
     COMMITTER,
     CONTRACT,
     HOSTILE_RUNNER,
+    KEYS,
     MESSAGES,
     ON_SPARK,
     PLACED_ON_SPARK,
@@ -151,6 +152,16 @@ ROWS = (
         must="each attempt is complete in itself; routing is the same everywhere",
         simulated=(CAMPAIGN, f"{UNIT}test_routing.py::test_routing_is_the_same_in_every_process_and_for_ever"),
         real=Open("the chaos runs' bolts are deterministic, so that their sums can be checked"),
+    ),
+    Row(
+        key="bolt-keys-of-types",
+        fault="keys of a fields grouping are equal to Python and of different types: 5, numpy.int64(5), Decimal(5)",
+        must="a key's task is the same in every process, whatever was seen before; equal numbers are one key",
+        simulated=(
+            f"{KEYS}test_where_a_key_goes_does_not_depend_on_what_was_seen_before",
+            f"{KEYS}test_another_process_sends_each_key_to_the_same_task_though_its_strings_hash_otherwise",
+        ),
+        real=Open("Spark's workers route by the same code; two processes are compared without it"),
     ),
     Row(
         key="bolt-holds-connection",

@@ -36,6 +36,7 @@ ZK_FOREIGN = "tests/cluster/test_zookeeper_foreign_data.py::"
 ZK_QUOTA = "tests/cluster/test_zookeeper_quota.py::"
 ZK_SECURITY = "tests/cluster/test_zookeeper_security.py::"
 ZK_STORE = "tests/cluster/test_zookeeper_state_store.py::"
+KEYS = "tests/unit/test_keys_of_many_types.py::"
 KILLED = (
     "tests/cluster/test_kill_minus_nine.py::test_a_driver_killed_at_any_moment_loses_nothing_and_counts_nothing_twice"
 )
