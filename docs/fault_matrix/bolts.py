@@ -14,6 +14,7 @@ from docs.fault_matrix.tests import (
     PLACED_ON_SPARK,
     RUNNER,
     SUBMIT,
+    THREADS,
     UNIT,
 )
 
@@ -152,6 +153,17 @@ ROWS = (
         must="each attempt is complete in itself; routing is the same everywhere",
         simulated=(CAMPAIGN, f"{UNIT}test_routing.py::test_routing_is_the_same_in_every_process_and_for_ever"),
         real=Open("the chaos runs' bolts are deterministic, so that their sums can be checked"),
+    ),
+    Row(
+        key="bolt-emits-from-threads",
+        fault="threads of a component's own emit, side by side; joined before the call returns, or not",
+        must="what was emitted by then is there; what is seen to come later stops the topology, with a sentence",
+        simulated=(
+            f"{THREADS}test_what_a_bolt_emits_from_threads_is_all_committed",
+            f"{THREADS}test_what_an_emitter_emits_from_threads_is_all_committed",
+            f"{THREADS}test_a_topology_whose_bolt_does_not_join_its_thread_stops_and_says_so",
+        ),
+        real=Open("the collector on Spark is the same object as in the double"),
     ),
     Row(
         key="bolt-keys-of-types",
