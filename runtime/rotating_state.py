@@ -72,8 +72,9 @@ class RotatingState:
     def put_ops(self, values: Mapping[int, Any]) -> list[Put]:
         """Return what `put_all` would write, for a write of the caller's own; raises as it does."""
         txids = self.txids()
+        present = set(txids)
         for txid in sorted(values):
-            if txid not in txids:
+            if txid not in present:
                 self._check_next(txid, txids)
                 txids.append(txid)
         return [Put(self.path(txid), values[txid]) for txid in sorted(values)]

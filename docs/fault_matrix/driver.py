@@ -223,6 +223,13 @@ ROWS = (
         real=("python-worker-stop", "executor-pause"),
     ),
     Row(
+        key="driver-many-pending",
+        fault="works on 10,000 transactions at once",
+        must="what a transaction costs does not grow with their number",
+        simulated=(f"{UNIT}test_coordinator.py::test_a_step_copies_little_of_ten_thousand_active_transactions",),
+        real=Open("the coordinator knows no engine"),
+    ),
+    Row(
         key="driver-memory",
         fault="runs out of memory",
         must="it ends; no commit is half recorded; the next one goes on",
