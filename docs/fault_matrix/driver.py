@@ -122,6 +122,18 @@ ROWS = (
         ),
     ),
     Row(
+        key="driver-hidden",
+        fault="a second driver, of another user, where /proc hides processes of others (`hidepid`)",
+        must="what cannot be seen is not dead: as on another machine",
+        simulated=(
+            f"{UNIT}test_holder.py::test_of_a_process_that_proc_hides_it_is_only_known_whether_its_id_is_taken",
+        ),
+        real=(
+            "tests/cluster/test_hidden_processes.py::"
+            "test_a_driver_that_proc_hides_from_other_users_is_not_taken_for_dead",
+        ),
+    ),
+    Row(
         key="driver-closes-for-ever",
         fault="its components, or Spark without workers, do not close at its end",
         must="it gives the topology up all the same, and says so",

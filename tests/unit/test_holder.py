@@ -27,11 +27,35 @@ def test_a_process_id_used_again_is_not_the_same_process() -> None:
 def test_a_killed_process_is_dead_before_and_after_it_was_waited_for() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with child:
-        held = dataclasses.replace(ME, pid=child.pid, process=holder_module._started(child.pid))
+        held = dataclasses.replace(ME, pid=child.pid, process=str(holder_module._started(child.pid)))
         assert held.alive() is True
         child.kill()
         eventually(lambda: held.alive() is False)
     assert held.alive() is False
+
+
+def test_of_a_process_that_proc_hides_it_is_only_known_whether_its_id_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As `hidepid=2` shows the processes of other users: not at all."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        held = dataclasses.replace(ME, pid=child.pid, process=str(holder_module._started(child.pid)))
+        monkeypatch.setattr(holder_module, "PROC", tmp_path)
+        assert held.alive() is None
+        child.kill()
+    assert held.alive() is False
+
+
+def test_a_process_of_another_user_that_may_not_be_signalled_is_not_taken_for_dead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refused(pid: int, signal: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(holder_module, "PROC", tmp_path)
+    monkeypatch.setattr(holder_module.os, "kill", refused)
+    assert ME.alive() is None
 
 
 @pytest.mark.parametrize("other", [{"machine": "x"}, {"machine": ""}, {"host": "elsewhere"}, {"process": ""}])
