@@ -22,6 +22,7 @@ from stormline.runtime.zookeeper_security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import ZOOKEEPER_ROOT, setting
 from stormline.topology.errors import StormlineError
+from stormline.topology.texts import told
 
 
 def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, progress: str = "auto") -> int:
@@ -118,7 +119,7 @@ class _NoticeHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print the record."""
         try:
-            self._reporter.notice(self.format(record))
+            self._reporter.notice(told(self.format(record)))
         except Exception:
             self.handleError(record)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +27,7 @@ from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import StreamDeclaration
+from stormline.topology.texts import told
 
 log = logging.getLogger("stormline")
 
@@ -245,7 +247,8 @@ class TaskCollector:
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
-        log.error("%s, attempt %s reports: %s", self._who(), self._attempt, error, exc_info=error)
+        trace = told("".join(traceback.format_exception(error))).rstrip()
+        log.error("%s, attempt %s reports an error\n%s", self._who(), self._attempt, trace)
 
     @property
     def planned(self) -> PlannedComponent:

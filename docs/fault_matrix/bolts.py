@@ -14,6 +14,7 @@ from docs.fault_matrix.tests import (
     PLACED_ON_SPARK,
     RUNNER,
     SUBMIT,
+    TEXTS,
     THREADS,
     UNIT,
 )
@@ -164,6 +165,16 @@ ROWS = (
             f"{THREADS}test_a_topology_whose_bolt_does_not_join_its_thread_stops_and_says_so",
         ),
         real=Open("the collector on Spark is the same object as in the double"),
+    ),
+    Row(
+        key="bolt-hostile-exception",
+        fault="raises what ends a process, or hangs, when it is shown, pickled or unpickled; or says 30 MB, or escapes",
+        must="the topology fails, with a text that is bounded and that no terminal obeys",
+        simulated=(
+            f"{TEXTS}test_whatever_an_exception_does_the_topology_fails_with_a_text_that_can_be_shown",
+            f"{TEXTS}test_an_exception_that_hangs_when_it_is_unpickled_does_not_keep_a_topology_from_ending",
+        ),
+        real=Open("failures of executors are made and told by the same code"),
     ),
     Row(
         key="bolt-keys-of-types",
