@@ -63,7 +63,7 @@ def check_embedded(option: str, config: Mapping[str, Any]) -> None:
 def _make(state_dir: Path) -> None:
     """Make the state directory while that costs nothing: Spark takes seconds to start."""
     try:
-        state_dir.joinpath("zookeeper").mkdir(parents=True, exist_ok=True)
+        state_dir.joinpath("zookeeper").mkdir(mode=0o700, parents=True, exist_ok=True)
         reason = None if os.access(state_dir, os.W_OK | os.X_OK) else "it is not writable"
     except OSError as error:
         reason = error.strerror

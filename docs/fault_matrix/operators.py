@@ -219,6 +219,16 @@ ROWS = (
         ),
     ),
     Row(
+        key="operator-lock-taken",
+        fault="another user takes the lock of a state directory, to keep its owner from starting",
+        must="directory and lock are the owner's alone; who holds a lock is named",
+        simulated=(
+            f"{UNIT}test_state_dir.py::test_the_directory_and_its_lock_are_kept_from_other_users",
+            f"{UNIT}test_state_dir.py::test_another_user_cannot_take_the_lock",
+        ),
+        real=(f"{EMBEDDED}test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data",),
+    ),
+    Row(
         key="operator-names",
         fault="gives a name that leads elsewhere (`..`, `/zookeeper`)",
         must="refused before anything is sent",
