@@ -24,7 +24,8 @@ print(Holder.from_data(json.loads(sys.argv[1])).alive())
 def seen_by_nobody(holder: Holder, hidepid: str) -> str:
     """Return what another user finds out about a process where /proc is mounted so, in a namespace of its own."""
     asks = [sys.executable, "-c", ASKS, json.dumps(holder.to_data())]
-    mount = f'mount -t proc -o hidepid={hidepid} proc /proc && exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
+    nobody = f'setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
+    mount = f"mount -t proc -o hidepid={hidepid} proc /proc && exec {nobody}"
     found = subprocess.run(
         ["unshare", "--mount", "sh", "-c", mount, "sh", *asks],
         env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
