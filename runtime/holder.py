@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from stormline.runtime.driver_mark import marked, taken
 from stormline.runtime.errors import AlreadyRunning
 
 PROC = Path("/proc")
@@ -51,12 +52,17 @@ class Holder:
         return holder
 
     def alive(self) -> bool | None:
-        """Tell whether the process lives; None where that cannot be known from here."""
+        """Tell whether the process lives; None where that cannot be known from here.
+
+        Dead is only who left a mark here: a clone of the machine it runs on is like it in all else.
+        """
         machine = _machine()
         if not machine or not self.process or self.machine != machine or self.host != socket.gethostname():
             return None
         started = _started(self.pid)
-        return None if started is None else started == self.process
+        if started == self.process:
+            return True
+        return False if started is not None and marked(self.token) else None
 
     def refuse(self, topology_id: str, node: str, waited: str = "") -> AlreadyRunning:
         """Return the error for a second driver."""
@@ -90,14 +96,4 @@ def _started(pid: int) -> str | None:
             return ""
         return fields[18]
     except (OSError, IndexError):
-        return None if _taken(pid) else ""
-
-
-def _taken(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to somebody else
-        return True
-    return True
+        return None if taken(pid) else ""

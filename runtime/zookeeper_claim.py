@@ -19,6 +19,7 @@ from kazoo.exceptions import (
 )
 
 from stormline.runtime.description import check_description
+from stormline.runtime.driver_mark import leave_mark
 from stormline.runtime.envelope import seal, unseal
 from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, ZooKeeperDenied
 from stormline.runtime.holder import Holder
@@ -46,7 +47,7 @@ EPOCH_MAX = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose writes count: the `token` is unique to one open; `writes` counts those of this epoch."""
+    """Whose writes count: the `token` is unique to one open; `writes` grows with each of its writes."""
 
     epoch: int
     token: str
@@ -113,6 +114,7 @@ def claim(
     _check_not_within_another(session, node)
     token = uuid.uuid4().hex
     me = Holder.this_process(session_timeout_ms, token)
+    leave_mark(token)
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
         check_sizes([(f"{node}/topology", len(sealed))], CREATED_MAX * session.acl_bytes)

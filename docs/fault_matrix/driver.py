@@ -13,6 +13,7 @@ from docs.fault_matrix.tests import (
     LIMITS,
     ON_SPARK,
     RUNNER,
+    SIMULATED,
     SUBMIT,
     UNIT,
     ZK_CONTRACT,
@@ -132,6 +133,16 @@ ROWS = (
             "tests/cluster/test_hidden_processes.py::"
             "test_a_driver_that_proc_hides_from_other_users_is_not_taken_for_dead",
         ),
+    ),
+    Row(
+        key="driver-cloned-machine",
+        fault="machines are clones of one snapshot: same boot id, host name and process ids",
+        must="a driver that lives on one is not dead to the others; of a driver and its clone the second to write ends",
+        simulated=(
+            f"{UNIT}test_holder.py::test_who_left_no_mark_here_may_live_on_a_clone_of_this_machine",
+            f"{SIMULATED}test_of_a_driver_and_its_clone_the_first_to_write_goes_on_and_the_other_is_fenced",
+        ),
+        real=Open("no test clones a machine"),
     ),
     Row(
         key="driver-closes-for-ever",

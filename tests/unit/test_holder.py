@@ -3,17 +3,25 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from stormline.runtime import holder as holder_module
+from stormline.runtime.driver_mark import leave_mark
 from stormline.runtime.holder import Holder
 from tests.kit import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")
 
 ME = Holder.this_process(1000, "token")
+
+
+@pytest.fixture(autouse=True)
+def _marks_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("marks")))
+    leave_mark("token")
 
 
 def test_this_process_lives() -> None:
@@ -56,6 +64,14 @@ def test_a_process_of_another_user_that_may_not_be_signalled_is_not_taken_for_de
     monkeypatch.setattr(holder_module, "PROC", tmp_path)
     monkeypatch.setattr(holder_module.os, "kill", refused)
     assert ME.alive() is None
+
+
+def test_who_left_no_mark_here_may_live_on_a_clone_of_this_machine() -> None:
+    """All that can be compared is the same there: boot id, host name, process ids."""
+    elsewhere = dataclasses.replace(ME, process="1", token="elsewhere")
+    assert elsewhere.alive() is None
+    leave_mark("elsewhere")
+    assert elsewhere.alive() is False
 
 
 @pytest.mark.parametrize("other", [{"machine": "x"}, {"machine": ""}, {"host": "elsewhere"}, {"process": ""}])

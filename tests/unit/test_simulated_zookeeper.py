@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -124,6 +125,19 @@ def test_a_topology_around_another_is_refused_and_the_other_goes_on(backend: Sim
     ):
         backend.open("orders")
     assert backend.open("x", root="/storm/orders").epoch == 2
+
+
+def test_of_a_driver_and_its_clone_the_first_to_write_goes_on_and_the_other_is_fenced(
+    backend: SimulatedBackend,
+) -> None:
+    """As a machine's clone resumes it: with the same session, epoch, token and number of writes."""
+    driver = backend.open()
+    driver.write([Put("a", 1)])
+    clone = copy.copy(driver.store)
+    clone._tree = copy.deepcopy(driver.store._tree)
+    call(driver.process, partial(clone.write, [Put("a", 2)]))
+    with pytest.raises(Fenced, match="epoch 1 owns it"):
+        driver.write([Put("a", 3)])
 
 
 def test_a_topology_may_be_called_owner(backend: SimulatedBackend) -> None:
