@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from stormline.runtime.collector import TaskCollector
@@ -59,8 +60,10 @@ class BasicBoltTask:
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
 
     def finish(self) -> bool:
-        """Do nothing: a BasicBolt never learns of batches."""
-        return True
+        """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
+        return run_guarded(
+            partial(self.collector.finish, "execute"), self._component, self._task, "execute", self._on_failure
+        )
 
 
 class BatchBoltTask:
@@ -94,14 +97,14 @@ class BatchBoltTask:
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
-        if self._gathers is not None:
-            return True
+        last = "finish_batch" if self._gathers is None else "execute"
 
         def call() -> None:
-            self.bolt.finish_batch()
-            self.collector.flush()
+            if self._gathers is None:
+                self.bolt.finish_batch()
+            self.collector.finish(last)
 
-        return run_guarded(call, self._component, self._task, "finish_batch", self._on_failure)
+        return run_guarded(call, self._component, self._task, last, self._on_failure)
 
     def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from threading import get_ident
 from typing import Any, Protocol
 
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
@@ -23,6 +27,7 @@ from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import StreamDeclaration
+from stormline.topology.texts import told
 
 log = logging.getLogger("stormline")
 
@@ -40,10 +45,22 @@ class Route(Protocol):
         """Take a row that was emitted to one task by name."""
 
 
-class Output:
-    """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet."""
+@dataclass(frozen=True, slots=True)
+class _Direct:
+    """A row that a thread of the user's emitted to one task: it waits among the others."""
 
-    __slots__ = ("arity", "check", "declaration", "listeners", "routed", "routes", "rows", "rows_max")
+    task: int
+    row: Row
+
+
+class Output:
+    """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet.
+
+    `rows` is one list for ever: any thread may append to it, and only the owner of the collector takes from it, at its
+    front. `mixed`: a thread of the user's has put in what is no row, as it may not route itself.
+    """
+
+    __slots__ = ("arity", "check", "declaration", "listeners", "mixed", "routed", "routes", "rows", "rows_max")
 
     def __init__(
         self,
@@ -56,15 +73,42 @@ class Output:
         self.arity = len(declaration.fields)
         self.listeners = listeners
         self.routes = tuple(routes)
-        self.rows: list[Row] = []
+        self.rows: list[Any] = []
         self.rows_max = rows_max
+        self.mixed = False
         self.routed = 0
         self.check: BatchCheck | None = None
 
     def flush(self) -> None:
         """Route the rows that wait."""
-        rows, self.rows = self.rows, []
-        self.route(rows)
+        rows = self.rows
+        taken = rows[:]
+        del rows[: len(taken)]
+        if not self.mixed:
+            self.route(taken)
+            return
+        for kind, group in groupby(taken, type):
+            items = list(group)
+            if kind is list:
+                self.route(items)
+            elif kind is _Direct:
+                for item in items:
+                    self.route_direct(item.task, item.row)
+            else:
+                for columns in items:
+                    self.route(columns)
+
+    def keep(self, item: Columns | _Direct) -> None:
+        """Let what is no row wait among the rows."""
+        self.mixed = True  # first: who takes the item must know
+        self.rows.append(item)
+
+    @property
+    def waiting(self) -> int:
+        """Number of tuples that wait."""
+        return (
+            sum(len(item) if isinstance(item, Columns) else 1 for item in self.rows) if self.mixed else len(self.rows)
+        )
 
     def route(self, tuples: Tuples) -> None:
         """Route tuples, at least one."""
@@ -88,9 +132,13 @@ class TaskCollector:
     Emitted rows wait, to be routed together: until there are enough, or `flush` at the end of a call of user code.
     Where routing fails, rows of earlier calls are lost with it: `flush` raises the error again, though user code may
     have caught it, so that the attempt fails.
+
+    Any thread may emit, as in Storm. Only the owner routes, since downstream code runs in it: the thread that called
+    `take_over`, or flushed, last. What others emit waits for the next `flush`. There is no lock: to append to a list,
+    and to take a part of one, are single steps.
     """
 
-    __slots__ = ("_attempt", "_closed", "_lost_rows", "_outputs", "_plain", "_planned", "_task")
+    __slots__ = ("_attempt", "_closed", "_lost_rows", "_outputs", "_owner", "_plain", "_planned", "_task")
 
     def __init__(
         self, planned: PlannedComponent, task: int, attempt: TransactionAttempt, outputs: Mapping[str, Output]
@@ -102,6 +150,7 @@ class TaskCollector:
         self._plain = {stream: output for stream, output in outputs.items() if not output.declaration.direct}
         self._closed = False
         self._lost_rows: BaseException | None = None
+        self._owner = get_ident()
 
     def __deepcopy__(self, memo: Any) -> TaskCollector:
         return self
@@ -117,7 +166,7 @@ class TaskCollector:
             self._check(values, output, stream)
         rows = output.rows
         rows.append([*values])
-        if len(rows) >= output.rows_max:
+        if len(rows) >= output.rows_max and get_ident() == self._owner:
             self._guarded(output.flush)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
@@ -130,6 +179,9 @@ class TaskCollector:
             if type(row) is not list or len(row) != arity or row[0] is not attempt:
                 rows = self._checked(rows, output, stream)
                 break
+        if get_ident() != self._owner:
+            output.rows.extend(rows)
+            return
         if output.rows:
             self._guarded(output.flush)
         if rows:
@@ -141,6 +193,9 @@ class TaskCollector:
             output = self._plain.get(stream)
             if output is None:  # closed meanwhile, by another thread: an abandoned commit
                 raise self._refused((), stream)
+            if get_ident() != self._owner:
+                output.keep(checked)
+                continue
             if output.rows:
                 self._guarded(output.flush)
             self._guarded(output.route, checked)
@@ -173,6 +228,11 @@ class TaskCollector:
                 f"are {sorted(output.listeners)}, see context.component_tasks(id)"
             )
         self._check(values, output, stream)
+        if get_ident() != self._owner:
+            output.keep(_Direct(task_id, [*values]))
+            return
+        if output.rows:
+            self._guarded(output.flush)
         self._guarded(output.route_direct, task_id, values)
 
     def in_our_order(self, values: Sequence[Any], stream: Any) -> tuple[Sequence[Any], Any]:
@@ -187,7 +247,8 @@ class TaskCollector:
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
-        log.error("%s, attempt %s reports: %s", self._who(), self._attempt, error, exc_info=error)
+        trace = told("".join(traceback.format_exception(error))).rstrip()
+        log.error("%s, attempt %s reports an error\n%s", self._who(), self._attempt, trace)
 
     @property
     def planned(self) -> PlannedComponent:
@@ -197,15 +258,36 @@ class TaskCollector:
     @property
     def emitted(self) -> int:
         """Number of tuples emitted so far."""
-        return sum(output.routed + len(output.rows) for output in self._outputs.values())
+        return sum(output.routed + output.waiting for output in self._outputs.values())
+
+    def take_over(self) -> None:
+        """Make the calling thread the owner: user code is called in it from now on."""
+        self._owner = get_ident()
 
     def flush(self) -> None:
-        """Route all that waits; raise what routing has raised in an emit before."""
+        """Route all that waits, in the calling thread; raise what routing has raised in an emit before."""
+        self._owner = get_ident()
         if self._lost_rows is not None:
             raise self._lost_rows
-        for output in self._plain.values():
-            if output.rows:
+        for output in self._outputs.values():
+            if output.rows and not self._closed:
                 self._guarded(output.flush)
+
+    def finish(self, where: str) -> None:
+        """Route all that waits, and close: `where`, the last call of user code, has returned.
+
+        Raises:
+            StaleEmit: a thread of the user's has emitted since: its tuples, and those that may follow, would be lost.
+        """
+        self.flush()
+        aborted = self._closed
+        self.close()
+        late = sum(output.waiting for output in self._outputs.values())
+        if late and not aborted:
+            raise StaleEmit(
+                f"{self._who()}: a thread of its own emitted {late} tuples for attempt {self._attempt} after {where} "
+                f"had returned; join it in {where}"
+            )
 
     def _guarded(self, routing: Callable[..., None], *what: Any) -> None:
         """Route, and keep what that raises."""

@@ -92,6 +92,7 @@ class CommitTask:
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
         begun = time.monotonic()
+        self.collector.take_over()
         self._guarded(self._prepare, "prepare")
         self._guarded(lambda: self._execute(inbox), "execute")
         self.executing_secs = time.monotonic() - begun
@@ -129,7 +130,7 @@ class CommitTask:
 
     def _finish(self) -> None:
         self._bolt.finish_batch()
-        self.collector.flush()
+        self.collector.finish("finish_batch")
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         gathers = gathered_by(self._bolt)

@@ -37,8 +37,9 @@ class EmitterTask:
         """
 
         def emit(emitter: Any) -> None:
+            collector.take_over()
             self._emit(emitter, wave_attempt, collector, partitions)
-            collector.flush()
+            collector.finish("the call of the emitter")
 
         self._env.emitters.emit(self._task, emit)
 

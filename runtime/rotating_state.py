@@ -43,8 +43,9 @@ class RotatingState:
             NotNext: a txid is neither there nor the next one.
         """
         txids = self.txids()
+        present = set(txids)
         for txid in sorted(values):
-            if txid not in txids:
+            if txid not in present:
                 self._check_next(txid, txids)
                 txids.append(txid)
         return [Put(self.path(txid), values[txid]) for txid in sorted(values)]

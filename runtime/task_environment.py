@@ -12,9 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from stormline.runtime import routing
+from stormline.runtime.canonical import stable_hashes
 from stormline.runtime.columns import Columns, Tuples
 from stormline.runtime.commit_threads import CommitThreads
 from stormline.runtime.emitters import Emitters
+from stormline.runtime.routing_key import Key
 from stormline.runtime.task_context import TaskContext
 from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.attempt import TransactionAttempt
@@ -72,7 +74,7 @@ class TaskEnvironment:
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads()
-        self._keys: dict[int, routing.Key] = {}
+        self._keys: dict[int, Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
@@ -176,7 +178,7 @@ class TaskEnvironment:
             source = self._sources[(edge.index, task)] = TupleSource(edge.source, edge.stream, task, fields)
         return source
 
-    def _key(self, edge: Edge, tasks: int) -> routing.Key:
+    def _key(self, edge: Edge, tasks: int) -> Key:
         key = self._keys.get(edge.index)
         if key is None:
             fields = self.plan.components[edge.source].component.streams[edge.stream].fields
@@ -199,7 +201,7 @@ class TaskEnvironment:
         return named
 
     def _hashed(self, value: Any) -> object:
-        return routing.stable_hashes([value], self.registry)
+        return stable_hashes([value], self.registry)
 
     def _prepared_custom(self, edge: Edge, source_task: int) -> Edge:
         prepared = self._customs.get((edge.index, source_task))
