@@ -1,0 +1,99 @@
+"""Whether a write only fills in what is missing: a connection made once a process, a value looked up once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stormline.cli.reading.source import own_nodes
+from stormline.cli.reading.writes import Kind, Write
+
+_ABSENT = {"KeyError", "AttributeError", "NameError", "LookupError", "IndexError"}
+
+
+def fills_in(write: Write) -> bool:
+    """Tell whether a write gives a value only where there is none yet, and a value that is worth keeping."""
+    if isinstance(write.value, ast.Constant) or builds_on(write):
+        return False
+    names = _names_of(write)
+    if isinstance(write.value, ast.BoolOp) and _mentions(write.value.values[0], names):
+        return True
+    inside = list(write.place.above())
+    for node in own_nodes(write.place.function):
+        if isinstance(node, ast.If | ast.IfExp | ast.While) and asks_for_absence(node.test, names):
+            body = node.body if isinstance(node.body, list) else []
+            if node in inside or (body and isinstance(body[-1], ast.Return | ast.Continue)):
+                return True
+        if isinstance(node, ast.Try) and any(_mentions(child, names) for child in node.body):
+            if any(_caught(handler) & _ABSENT for handler in node.handlers):
+                return True
+    return False
+
+
+def asks_for_absence(test: ast.expr, names: set[str]) -> bool:
+    """Tell whether a condition asks if something is there at all: `x is None`, `not x`, `key in x`, `hasattr(x, …)`."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq()], comparators=[right]):
+                nothing = isinstance(right, ast.Constant) and right.value is None
+                if nothing and _mentions(left, names):
+                    return True
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]) if _mentions(right, names):
+                return True
+            case ast.UnaryOp(op=ast.Not(), operand=operand) if _plain(operand) and _mentions(operand, names):
+                return True
+            case ast.Call(func=ast.Name(id="hasattr" | "getattr" | "isinstance"), args=[first, *_]):
+                if _mentions(first, names):
+                    return True
+    return _plain(test) and _mentions(test, names)
+
+
+def _names_of(write: Write) -> set[str]:
+    """Return what the state is called here: the target without its key, and local names for what is looked up there."""
+    target: ast.expr = write.target
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    names = {ast.unparse(target)}
+    for name, values in write.place.scope.assigned.items():
+        if any(_mentions(value, names) for value in values):
+            names.add(name)
+    return names
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    return any(
+        isinstance(child, ast.Name | ast.Attribute) and ast.unparse(child) in names for child in ast.walk(node)
+    )
+
+
+def builds_on(write: Write) -> bool:
+    """Tell whether what is written is made from what was there, as a sum is."""
+    return write.kind is Kind.ADD or (write.value is not None and _made_from(write.value, _names_of(write), write, 0))
+
+
+def _made_from(value: ast.expr, names: set[str], write: Write, depth: int) -> bool:
+    if isinstance(value, ast.Name):
+        made = write.place.scope.assigned.get(value.id, ()) if depth < 3 else ()
+        return any(_made_from(one, names, write, depth + 1) for one in made)
+    if isinstance(value, ast.BoolOp) and _plain(value.values[0]):  # what was there, or what is made
+        return any(_mentions(one, names) for one in value.values[1:])
+    return not _plain(value) and _mentions(value, names)
+
+
+def _plain(node: ast.expr) -> bool:
+    """Tell whether a condition is a name, an attribute, or what is got by a key."""
+    if isinstance(node, ast.NamedExpr):
+        return _plain(node.value)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    return set(_exceptions(handler.type))
+
+
+def _exceptions(node: ast.expr | None) -> Iterator[str]:
+    for child in ast.walk(node) if node is not None else ():
+        if isinstance(child, ast.Name):
+            yield child.id

@@ -1,0 +1,385 @@
+"""Scope: one call of a function of the user's, and what each expression in it stands for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import FunctionType, ModuleType
+from typing import Any
+
+from stormline.cli.reading.classes import ClassView, pairs_of
+from stormline.cli.reading.code import Code, code_of, is_users
+from stormline.cli.reading.source import own_nodes
+from stormline.cli.reading.state import is_container
+from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value, key_of
+
+DEPTH_MAX = 6
+
+_ROLES: Mapping[str, tuple[str, ...]] = {
+    "prepare": ("conf", "context", "collector", "attempt"),
+    "execute": ("tuple", "collector"),
+    "execute_batch": ("batch",),
+    "get_coordinator": ("conf", "context"),
+    "get_emitter": ("conf", "context"),
+    "emit_batch": ("attempt", "metadata", "collector"),
+    "emit_partition_batch_new": ("attempt", "collector", "partition", "metadata"),
+    "emit_partition_batch": ("attempt", "collector", "partition", "metadata"),
+    "commit": ("attempt",),
+}
+_ATTEMPT_FIELD = re.compile(r"tx|attempt|batch|(^|[-_])id$", re.I)
+_PASSED_ON = {"contextlib.closing", "contextlib.nullcontext", "copy.copy", "iter", "list", "sorted", "reversed"}
+_WITHIN = {"get", "setdefault", "values", "items", "__getitem__", "pop", "popleft"}
+
+
+class Scope:
+    """What names are in one call: parameters by what was passed, the rest as Python looks them up.
+
+    An expression that may stand for several things stands for none: `value` gives None where reading does not tell.
+    """
+
+    def __init__(
+        self, code: Code, packages: frozenset[str], bound: Mapping[str, Value | None], depth: int = 0
+    ) -> None:
+        self.code = code
+        self.packages = packages
+        self.bound = bound
+        self.depth = depth
+        self._found: dict[ast.AST, Value | None] = {}
+
+    @classmethod
+    def of_method(cls, code: Code, receiver: Object | Known, packages: frozenset[str], depth: int = 0) -> Scope:
+        """Return the scope of a method as Stormline calls it, on `receiver`."""
+        bound: dict[str, Value | None] = {}
+        parameters = list(code.parameters)
+        if code.kind != "static" and parameters:
+            bound[parameters.pop(0)] = receiver
+        bound.update(zip(parameters, map(Role, _ROLES.get(code.name, ())), strict=False))
+        return cls(code, packages, bound, depth)
+
+    @cached_property
+    def assigned(self) -> Mapping[str, list[ast.expr]]:
+        """The values that the function gives to each of its local names."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in own_nodes(self.code.node):
+            for target, value in pairs_of(node):
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(value)
+            if isinstance(node, ast.For | ast.comprehension):
+                targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.iter)
+        return {name: values for name, values in found.items() if name not in self._declared}
+
+    @cached_property
+    def _declared(self) -> frozenset[str]:
+        """Names that the function declares as those of the module, or of the function around it."""
+        nodes = (node for node in own_nodes(self.code.node) if isinstance(node, ast.Global | ast.Nonlocal))
+        return frozenset(name for node in nodes for name in node.names)
+
+    @cached_property
+    def _local_definitions(self) -> Mapping[str, ast.AST]:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return {node.name: node for node in own_nodes(self.code.node) if isinstance(node, kinds)}
+
+    def value(self, node: ast.expr) -> Value | None:
+        """Return what an expression stands for."""
+        if node not in self._found:
+            self._found[node] = None  # while it is looked for: what leads back to itself tells nothing
+            self._found[node] = self._value(node)
+        return self._found[node]
+
+    def _value(self, node: ast.expr) -> Value | None:
+        match node:
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript(value=base, slice=index):
+                return _item(self.value(base), index)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._agreed([body, orelse])
+            case ast.BoolOp(values=values):
+                return self._agreed(values)
+            case ast.NamedExpr(value=value) | ast.Await(value=value):
+                return self.value(value)
+            case ast.BinOp(left=left, op=ast.Div()):
+                value = self.value(left)
+                return value if isinstance(value, Foreign) and value.dotted.endswith("Path()") else None
+            case ast.Lambda():
+                return Function(Code(node, self.code.file, self.code.globals, "<lambda>", self.code.owner, outer=self))
+        return None
+
+    def _agreed(self, nodes: list[ast.expr]) -> Value | None:
+        values = [self.value(n) for n in nodes if not (isinstance(n, ast.Constant) and n.value is None)]
+        return _same(values)
+
+    def name(self, name: str) -> Value | None:
+        """Return what a name stands for here."""
+        if name in self.bound:
+            return self.bound[name] if name not in self.assigned else None
+        if name in self.assigned:
+            return self._agreed(self.assigned[name])
+        if name in self._local_definitions:
+            return self._defined(self._local_definitions[name])
+        if name in self.code.parameters or name in {arg.arg for arg in self.code.node.args.kwonlyargs}:
+            default = self.code.defaults.get(name)
+            home = f"the default of parameter {name!r} of {self.code.name}"
+            return None if default is None else self._object(default, name, home)
+        if self.code.outer is not None and name not in self.code.cells:
+            return self.code.outer.name(name)
+        if name in self.code.cells:
+            return self._object(self.code.cells[name], name, f"the function around {self.code.name}")
+        return self._global(name)
+
+    def module_name(self, name: str) -> Known | None:
+        """Return the variable of the module, or of the function around, that `global` or `nonlocal` speaks of."""
+        if name not in self._declared:
+            return None
+        if name in self.code.cells:
+            return Known(self.code.cells[name], name, f"the function around {self.code.name}")
+        return Known(self.code.globals.get(name), name, f"module {self.code.file.module}")
+
+    def _defined(self, node: ast.AST) -> Value | None:
+        if isinstance(node, ast.ClassDef):
+            return UserClass(ClassView.of_node(node, self))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            code = Code(node, self.code.file, self.code.globals, node.name, self.code.owner, "static", outer=self)
+            return Function(code)
+        return None
+
+    def _global(self, name: str) -> Value | None:
+        dotted = self.code.file.imports.get(name)
+        if name not in self.code.globals:
+            if dotted is not None:  # imported in a function
+                return self._imported(dotted)
+            if hasattr(builtins, name):
+                return Foreign(name)
+            return None
+        found = self.code.globals[name]
+        home = self.code.file.module
+        if dotted is not None and dotted.rpartition(".")[0] and dotted.rpartition(".")[0] in sys.modules:
+            home = dotted.rpartition(".")[0]
+        return self._object(found, name, f"module {home}", dotted)
+
+    def _imported(self, dotted: str) -> Value | None:
+        module, _, name = dotted.rpartition(".")
+        if dotted in sys.modules:
+            return self._object(sys.modules[dotted], dotted, "", dotted)
+        if module in sys.modules:
+            found = vars(sys.modules[module]).get(name)
+            if found is not None:
+                return self._object(found, name, f"module {module}", dotted)
+        return Foreign(dotted)
+
+    def _object(self, found: Any, name: str, home: str, dotted: str | None = None) -> Value | None:
+        """Return what an object that exists is for the reader."""
+        if isinstance(found, ModuleType):
+            if is_users(found.__name__, getattr(found, "__file__", None), self.packages):
+                return Known(found, name, home)
+            return Foreign(found.__name__)
+        if isinstance(found, type):
+            if is_users(found.__module__, _file_of(found.__module__), self.packages):
+                return UserClass(ClassView.of(found, self.packages))
+            return Foreign(dotted or f"{found.__module__}.{found.__qualname__}".removeprefix("builtins."))
+        if isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+            code = code_of(found, self.packages)
+            if code is not None:
+                return Function(code)
+        if callable(found) and hasattr(found, "__qualname__"):
+            own = f"{getattr(found, '__module__', None) or '?'}.{found.__qualname__}"
+            return Foreign(dotted or own.removeprefix("builtins."))
+        return Known(found, name, home)
+
+    def _attribute(self, node: ast.Attribute) -> Value | None:
+        base, attr = self.value(node.value), node.attr
+        match base:
+            case Known(value=ModuleType() as module):
+                if attr not in vars(module):
+                    return None
+                home = f"module {module.__name__}"
+                return self._object(vars(module)[attr], f"{base.name}.{attr}", home)
+            case Known():
+                return self._attribute_of_known(base, attr)
+            case UserClass(view=view):
+                return self._attribute_of_class(view, attr)
+            case Object():
+                return self.attribute_of(base, attr)
+            case Foreign(dotted=dotted):
+                return Foreign(f"{dotted}.{attr}", base.receiver, base.call)
+            case Inside():
+                return base
+            case Role(name="attempt"):
+                return Role("txid" if attr == "transaction_id" else f"attempt.{attr}")
+            case Role(name=role):
+                return Role(f"{role}.{attr}")
+        return None
+
+    def _attribute_of_known(self, base: Known, attr: str) -> Value | None:
+        own = getattr(base.value, "__dict__", {})
+        if isinstance(own, Mapping) and attr in own:
+            return self._object(own[attr], f"{base.name}.{attr}", base.home)
+        cls = type(base.value)
+        if is_users(cls.__module__, _file_of(cls.__module__), self.packages):
+            view = ClassView.of(cls, self.packages)
+            code = view.method(attr)
+            return None if code is None else Function(code, base)
+        return Foreign(f"{cls.__module__}.{cls.__qualname__}().{attr}".removeprefix("builtins."), base)
+
+    def _attribute_of_class(self, view: ClassView, attr: str) -> Value | None:
+        code = view.method(attr)
+        if code is not None:
+            return Function(code, Object(view) if code.kind == "class" else None)
+        held = view.class_value(attr)
+        return None if held is None else self._object(held[0], f"{held[1]}.{attr}", f"class {held[1]}")
+
+    def attribute_of(self, base: Object, attr: str) -> Value | None:
+        """Return what an attribute of an object of a user's class stands for."""
+        if attr == "__class__":
+            return UserClass(base.view)
+        code = base.view.method(attr, base.after)
+        if code is not None and base.after is not None:
+            return Function(code, Object(base.view, base.live, base.made, base.itself))
+        if code is not None:
+            return Function(code, base)
+        if base.after is not None:
+            return Foreign(f"super().{attr}")
+        values: list[Value | None] = []
+        live = getattr(base.live, "__dict__", {})
+        for assigned in base.view.assigned.get(attr, ()):
+            if assigned.code.name == "__init__" and attr in live:
+                continue
+            if isinstance(assigned.value, ast.Constant) and assigned.value.value is None:
+                continue
+            values.append(self.scope_of(assigned.code, base).value(assigned.value))
+        if attr in live and live[attr] is not None:
+            values.append(self._held(live[attr], attr))
+        if values:
+            return _same(values)
+        held = None if attr in live or attr in base.view.assigned else base.view.class_value(attr)
+        return None if held is None else self._object(held[0], f"{held[1]}.{attr}", f"class {held[1]}")
+
+    def scope_of(self, code: Code, receiver: Object | Known) -> Scope:
+        """Return the scope of another method of an object, as deep as this one."""
+        if code.name == "__init__" and isinstance(receiver, Object) and receiver.made is not None:
+            call, scope = receiver.made
+            return scope.enter(Function(code, receiver), call) or Scope.of_method(
+                code, receiver, self.packages, self.depth + 1
+            )
+        return Scope.of_method(code, receiver, self.packages, self.depth + 1)
+
+    def _held(self, found: Any, attr: str) -> Value | None:
+        """Return what an attribute of the declared object is: its own, unless a variable of the module has it too."""
+        if is_container(found):
+            for name, value in self.code.globals.items():
+                if value is found:
+                    return Known(found, f"self.{attr}, which is {name}", f"module {self.code.file.module}")
+            return None
+        if not isinstance(found, type | FunctionType | ModuleType):
+            cls = type(found)
+            if is_users(cls.__module__, _file_of(cls.__module__), self.packages):
+                return Object(ClassView.of(cls, self.packages), found)
+            return Foreign(f"{cls.__module__}.{cls.__qualname__}()".removeprefix("builtins."))
+        return self._object(found, attr, "")
+
+    def _call(self, node: ast.Call) -> Value | None:
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "type"):
+            return self._super_or_type(node)
+        callee = self.value(node.func)
+        match callee:
+            case UserClass(view=view):
+                return Object(view, made=(node, self))
+            case Function():
+                inner = self.enter(callee, node)
+                return None if inner is None else _same([inner.value(node) for node in inner.returned()])
+            case Foreign(receiver=Known() as root, dotted=dotted) if is_container(root.value):
+                return Inside(root) if dotted.rpartition(".")[2] in _WITHIN else None
+            case Foreign(dotted=dotted):
+                if dotted in _PASSED_ON and node.args:
+                    return self.value(node.args[0])
+                return Foreign(f"{dotted}()", callee.receiver, node)
+            case Inside():
+                return callee
+            case Role(name="tuple.get_value" | "tuple.get_value_by_field"):
+                return _item(Role("tuple"), node.args[0]) if node.args else None
+            case Role(name=name):
+                return Role(f"{name}()")
+        return None
+
+    def _super_or_type(self, node: ast.Call) -> Value | None:
+        assert isinstance(node.func, ast.Name)
+        itself = next(iter(self.bound.values()), None)
+        if node.func.id == "super" and isinstance(itself, Object):
+            return Object(itself.view, itself.live, itself.made, itself.itself, after=self.code.owner)
+        if node.func.id == "type" and len(node.args) == 1:
+            of = self.value(node.args[0])
+            return UserClass(of.view) if isinstance(of, Object) else None
+        return None
+
+    def enter(self, function: Function, call: ast.Call | None) -> Scope | None:
+        """Return the scope of a function that is called here; None where that is too deep to follow."""
+        if self.depth >= DEPTH_MAX:
+            return None
+        code = function.code
+        if call is None:
+            return Scope(code, self.packages, self._bound(function, ()), self.depth + 1)
+        bound = self._bound(function, call.args)
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                bound[keyword.arg] = self.value(keyword.value)
+        return Scope(code, self.packages, bound, self.depth + 1)
+
+    def _bound(self, function: Function, args: list[ast.expr] | tuple[ast.expr, ...]) -> dict[str, Value | None]:
+        parameters = list(function.code.parameters)
+        bound: dict[str, Value | None] = {}
+        if function.receiver is not None and parameters:
+            first = function.receiver
+            of_class = function.code.kind == "class" and isinstance(first, Object)
+            if function.code.kind != "static":
+                bound[parameters.pop(0)] = UserClass(first.view) if of_class else first  # type: ignore[union-attr]
+        for name, arg in zip(parameters, args, strict=False):
+            if isinstance(arg, ast.Starred):
+                break
+            bound[name] = self.value(arg)
+        return bound
+
+    def returned(self) -> Iterator[ast.expr]:
+        """Yield what the function returns, without None."""
+        if isinstance(self.code.node, ast.Lambda):
+            yield self.code.node.body
+            return
+        for node in own_nodes(self.code.node):
+            if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
+                if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                    yield node.value
+
+
+def _same(values: list[Value | None]) -> Value | None:
+    if not values or any(value is None for value in values):
+        return None
+    return values[0] if len({key_of(value) for value in values if value is not None}) == 1 else None
+
+
+def _item(base: Value | None, index: ast.expr) -> Value | None:
+    key = index.value if isinstance(index, ast.Constant) else None
+    first = (type(key) is int and key == 0) or (isinstance(key, str) and _ATTEMPT_FIELD.search(key) is not None)
+    match base:
+        case Known(value=value) if is_container(value):
+            return Inside(base)
+        case Inside():
+            return base
+        case Role(name="tuple" | "tuple.values") if first:
+            return Role("attempt")
+        case Role(name="attempt"):
+            return Role("txid")
+    return None
+
+
+def _file_of(module: str) -> str:
+    return getattr(sys.modules.get(module), "__file__", None) or ""

@@ -1,0 +1,33 @@
+"""sleeping-is-ready: the coordinator's is_ready waits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stormline.cli.reading.parts import Part
+from stormline.cli.reading.values import Foreign
+from stormline.cli.rules.finding import Finding, found_at
+
+RULE = "sleeping-is-ready"
+REMEDY = "return False at once: Stormline waits between questions by itself, and no new batch begins while this one waits"
+_WAITS = frozenset({"time.sleep", "asyncio.sleep", "threading.Event().wait", "threading.Condition().wait"})
+_TIMED = frozenset({"queue.Queue().get", "queue.SimpleQueue().get"})
+
+
+def find(part: Part) -> Iterator[Finding]:
+    """Yield each call by which `is_ready` sleeps, or waits for an event with a time-out."""
+    if part.kind != "coordinator":
+        return
+    for place in part.reached("is_ready"):
+        if isinstance(place.node, ast.Call):
+            callee = place.scope.value(place.node.func)
+            if isinstance(callee, Foreign) and _waits(callee.dotted, place.node):
+                yield found_at(RULE, part, place, f"waits in {ast.unparse(place.node)}", REMEDY)
+
+
+def _waits(dotted: str, call: ast.Call) -> bool:
+    if dotted in _TIMED:
+        return any(keyword.arg == "timeout" for keyword in call.keywords) or len(call.args) > 1
+    first = call.args[0] if call.args else None
+    return dotted in _WAITS and not (isinstance(first, ast.Constant) and not first.value)

@@ -1,0 +1,40 @@
+"""Connections, files, locks and memory maps as attributes of declared objects."""
+
+import sqlite3
+import tempfile
+import threading
+
+import numpy as np
+
+from stormline import BaseBasicBolt, BaseTransactionalBolt, ICommitter, TransactionalTopologyBuilder
+from tests.checked import spouts
+
+
+class OfTheClass(BaseBasicBolt):
+    db = sqlite3.connect(":memory:", check_same_thread=False)  # ! held-resource
+    log = open("/dev/null", "a")  # ! held-resource  # noqa: SIM115
+    lock: threading.Lock = threading.Lock()  # ! held-resource
+
+    def execute(self, tup, collector):
+        with self.lock:
+            self.log.flush()
+
+
+class Mapped(BaseTransactionalBolt, ICommitter):
+    def __init__(self):
+        self.path = tempfile.mkdtemp()
+        self.totals = np.memmap(f"{self.path}/totals", dtype="int64", mode="w+", shape=8)  # ! held-resource
+        self.parts = [np.memmap(f"{self.path}/parts", dtype="int64", mode="w+", shape=8)]  # ! held-resource
+
+    def execute(self, tup):
+        pass
+
+    def finish_batch(self):
+        pass
+
+
+def topology():
+    builder = TransactionalTopologyBuilder("resources", "words", spouts.words(), 1)
+    builder.set_bolt("class", OfTheClass()).shuffle_grouping("words")
+    builder.set_bolt("mapped", Mapped()).shuffle_grouping("words")
+    return builder
