@@ -55,9 +55,7 @@ class ClassView:
     def of_node(cls, node: ast.ClassDef, scope: Scope) -> ClassView:
         """Return the view of a class that a function defines."""
         codes = {
-            child.name: Code(
-                child, scope.code.file, scope.code.globals, child.name, node, _kind_of(child), outer=scope
-            )
+            child.name: Code(child, scope.code.file, scope.code.globals, child.name, node, _kind_of(child), outer=scope)
             for child in node.body
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
         }
@@ -120,9 +118,7 @@ def pairs_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _matched(target, node.value)
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        yield node.target, node.value
-    elif isinstance(node, ast.NamedExpr):
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr

@@ -56,9 +56,7 @@ def is_users(module: str, path: str | None, packages: frozenset[str]) -> bool:
     return not path.startswith(_LIBRARIES)
 
 
-def code_of(
-    found: object, packages: frozenset[str], owner: type | None = None, name: str | None = None
-) -> Code | None:
+def code_of(found: object, packages: frozenset[str], owner: type | None = None, name: str | None = None) -> Code | None:
     """Return the code of a function, or of one that is decorated; None where it is no user's, or cannot be read."""
     kind = "static" if isinstance(found, staticmethod) else "class" if isinstance(found, classmethod) else "method"
     function = undecorated(found, name)

@@ -8,32 +8,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from stormline.cli.reading.code import constant_text
+from stormline.cli.reading.libraries import ADDING, DATABASES, FILE_CHANGES, HTTP, OPENERS, SENDS, STORES, STORING
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.scope import Scope
 from stormline.cli.reading.values import Foreign, Function, Known, Object, Role
 
-HTTP = frozenset({"requests", "httpx", "aiohttp", "requests_futures", "niquests"})
-DATABASES = frozenset(
-    "sqlite3 apsw psycopg psycopg2 pg8000 asyncpg pymysql MySQLdb mysql mariadb pyodbc cx_Oracle oracledb duckdb pymssql "
-    "clickhouse_driver clickhouse_connect sqlalchemy cassandra phoenixdb snowflake trino peewee dataset records".split()
-)
-STORES = frozenset(
-    "redis rediscluster fakeredis valkey pymemcache memcache pylibmc pymongo happybase elasticsearch opensearchpy boto3 "
-    "botocore kafka confluent_kafka aiokafka pika kombu couchdb influxdb influxdb_client kazoo stomp zmq aerospike neo4j "
-    "google azure pulsar nats shelve dbm diskcache plyvel rocksdb lmdb statsd".split()
-)
-_FILES = frozenset(
-    "os.remove os.unlink os.rename os.replace os.truncate os.write shutil.move shutil.copy shutil.copy2 shutil.copyfile "
-    "shutil.rmtree pathlib.Path().write_text pathlib.Path().write_bytes pathlib.Path().unlink pathlib.Path().rename "
-    "pathlib.Path().replace smtplib.SMTP().send_message smtplib.SMTP().sendmail smtplib.SMTP_SSL().send_message".split()
-)
 _PATHS = re.compile(r"^pathlib\.(_local\.)?(Posix|Windows)?Path\(\)")
-_OPENERS = frozenset({"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"})
-_STORING = re.compile(
-    r"(put|set|add|insert|update|delete|replace|incr|decr|append|push|publish|send|produce|index|bulk|create|upsert|save"
-    r"|write|store|remove|[hsz](set|add|incr|rem|del)|[lr]push|x?add|mset|m?setex|setnx|getset|basic_publish)"
-    r"(_?(one|many|all|by|item|items|row|rows|multi|object|async|message|nx|ex|float|document|documents))*$"
-)
 _SQL = re.compile(r"\s*(with\b.*\)\s*)?(insert|update|delete|replace|merge|upsert|truncate|copy)\b", re.I | re.S)
 _SQL_ONCE = re.compile(r"or ignore|or replace|^\s*replace|on conflict|on duplicate|merge into|upsert|^\s*delete", re.I)
 _SQL_ADDS = re.compile(r"=[^,=<>!]*[+]", re.I)
@@ -75,8 +55,9 @@ def effect_at(place: Place) -> Effect | None:
     sql = _sql_of(node, scope) if last in ("execute", "executemany", "executescript", "exec_driver_sql") else None
     if sql is not None and _SQL.match(sql):
         return Effect(place, _shown(node), _again(sql))
-    if isinstance(callee, Foreign) and (effect := _library_effect(place, node, callee)) is not None:
-        return effect
+    again = _again_of_library(callee, node, scope) if isinstance(callee, Foreign) else None
+    if again is not None:
+        return Effect(place, _shown(node), again)
     if last == "commit" and not node.args and not isinstance(callee, Known):
         return Effect(place, _shown(node), Again.SAME, ends=True)
     return None
@@ -89,62 +70,57 @@ def _again(sql: str) -> Again:
     return Again.SAME if sql.strip().lower().startswith(("update", "copy", "truncate")) and not adds else Again.MORE
 
 
-def _library_effect(place: Place, node: ast.Call, callee: Foreign) -> Effect | None:
+def _again_of_library(callee: Foreign, node: ast.Call, scope: Scope) -> Again | None:
+    """Return what a call of a library does a second time; None where it changes nothing outside, as far as is known."""
     dotted = _PATHS.sub("pathlib.Path()", callee.dotted)
     top, last = dotted.partition(".")[0].rstrip("()"), dotted.rpartition(".")[2]
-    if dotted in _OPENERS or dotted == "pathlib.Path().open":
-        return _opened(place, node, dotted)
-    if dotted in _FILES:
-        return Effect(place, _shown(node), Again.MORE if dotted.startswith("smtplib") or dotted == "os.write" else Again.SAME)
-    if top in HTTP and (last in ("post", "put", "patch", "delete") or _method_of(node) in ("POST", "PUT", "PATCH")):
-        return Effect(place, _shown(node), Again.SAME if last in ("put", "delete") else Again.MORE)
+    if dotted in OPENERS:
+        return _opened(node, scope, 0 if dotted == "pathlib.Path().open" else 1)
+    if dotted in FILE_CHANGES:
+        return Again.SAME
+    if dotted in SENDS or (top == "socket" and last in ("send", "sendall", "sendto", "sendmsg", "sendfile")):
+        return Again.MORE
+    if top in HTTP or dotted.startswith("http.client."):
+        method = _http_method(node) if last == "request" else last.upper()
+        return {"POST": Again.MORE, "PATCH": Again.MORE, "PUT": Again.SAME, "DELETE": Again.SAME}.get(method)
     if dotted == "urllib.request.urlopen":
         data = len(node.args) > 1 or any(keyword.arg == "data" for keyword in node.keywords)
-        return Effect(place, _shown(node), Again.MORE) if data else None
-    if dotted.startswith("socket.") and last in ("send", "sendall", "sendto", "sendmsg", "sendfile"):
-        return Effect(place, _shown(node), Again.MORE)
-    if dotted.startswith("http.client.") and _method_of(node) in ("POST", "PUT", "PATCH", "DELETE"):
-        return Effect(place, _shown(node), Again.MORE)
+        return Again.MORE if data else None
     if "()" not in dotted:
         return None
-    if top in DATABASES:
-        if last == "executemany" and _sql_of(node, place.scope) is None:
-            return Effect(place, _shown(node), Again.SAME)
-        return Effect(place, _shown(node), Again.SAME) if last in ("to_sql", "bulk_save_objects") else None
-    if top in STORES and _STORING.match(last):
-        adds = re.search(r"incr|decr|append|push|publish|send|produce|xadd|insert", last)
-        return Effect(place, _shown(node), Again.MORE if adds else Again.SAME)
+    if top in DATABASES and (last == "executemany" and _sql_of(node, scope) is None):
+        return Again.SAME
+    if top in STORES and STORING.match(last):
+        return Again.MORE if ADDING.search(last) else Again.SAME
     return None
 
 
-def _opened(place: Place, node: ast.Call, dotted: str) -> Effect | None:
-    at = 0 if dotted == "pathlib.Path().open" else 1
+def _opened(node: ast.Call, scope: Scope, at: int) -> Again | None:
     given = node.args[at] if len(node.args) > at else None
     given = next((keyword.value for keyword in node.keywords if keyword.arg == "mode"), given)
-    mode = _text_of(given, place.scope) if given is not None else None
+    mode = _text_of(given, scope) if given is not None else None
     if mode is None or not set("wax+") & set(mode):
         return None
-    if at and node.args and _is_temporary(node.args[0], place.scope):
+    if at and node.args and _is_temporary(node.args[0], scope):
         return None
-    return Effect(place, _shown(node), Again.MORE if "a" in mode else Again.SAME)
+    return Again.MORE if "a" in mode else Again.SAME
 
 
 def _is_temporary(node: ast.expr, scope: Scope) -> bool:
     for child in ast.walk(node):
         if isinstance(child, ast.Name | ast.Attribute):
             value = scope.value(child)
-            if (isinstance(value, Foreign) and value.dotted.startswith("tempfile.")) or ast.unparse(child) == "os.devnull":
+            if (isinstance(value, Foreign) and value.dotted.startswith("tempfile.")) or ast.unparse(
+                child
+            ) == "os.devnull":
                 return True
             if isinstance(child, ast.Name) and any(_is_temporary(v, scope) for v in scope.assigned.get(child.id, ())):
                 return True
     return False
 
 
-def _method_of(node: ast.Call) -> str:
-    last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if last == "request" and node.args and isinstance(node.args[0], ast.Constant):
-        return str(node.args[0].value).upper()
-    return ""
+def _http_method(node: ast.Call) -> str:
+    return str(node.args[0].value).upper() if node.args and isinstance(node.args[0], ast.Constant) else ""
 
 
 def _sql_of(node: ast.Call, scope: Scope) -> str | None:
@@ -167,9 +143,10 @@ def _text_of(node: ast.expr, scope: Scope) -> str | None:
 
 
 def _shown(node: ast.Call) -> str:
-    text = f"{ast.unparse(node.func)}(…)"
     first = constant_text(node.args[0]) if node.args else None
+    given = "…"
     if first is not None:
         words = " ".join(first.split())
-        text = f"{ast.unparse(node.func)}({(words if len(words) <= 40 else words[:37] + '…')!r}{', …' if node.args[1:] else ''})"
-    return text if len(text) <= 90 else text[:89] + "…"
+        given = repr(words if len(words) <= 40 else f"{words[:39]}…") + (", …" if node.args[1:] else "")
+    text = f"{ast.unparse(node.func)}({given})"
+    return text if len(text) <= 90 else f"{text[:89]}…"

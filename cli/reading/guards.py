@@ -24,9 +24,8 @@ def fills_in(write: Write) -> bool:
             body = node.body if isinstance(node.body, list) else []
             if node in inside or (body and isinstance(body[-1], ast.Return | ast.Continue)):
                 return True
-        if isinstance(node, ast.Try) and any(_mentions(child, names) for child in node.body):
-            if any(_caught(handler) & _ABSENT for handler in node.handlers):
-                return True
+        if isinstance(node, ast.Try) and _looks_up(node, names):
+            return True
     return False
 
 
@@ -61,9 +60,7 @@ def _names_of(write: Write) -> set[str]:
 
 
 def _mentions(node: ast.AST, names: set[str]) -> bool:
-    return any(
-        isinstance(child, ast.Name | ast.Attribute) and ast.unparse(child) in names for child in ast.walk(node)
-    )
+    return any(isinstance(child, ast.Name | ast.Attribute) and ast.unparse(child) in names for child in ast.walk(node))
 
 
 def builds_on(write: Write) -> bool:
@@ -87,6 +84,13 @@ def _plain(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _looks_up(node: ast.Try, names: set[str]) -> bool:
+    """Tell whether it tries to get what is there, and catches that it is not."""
+    return any(_mentions(child, names) for child in node.body) and any(
+        _caught(handler) & _ABSENT for handler in node.handlers
+    )
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

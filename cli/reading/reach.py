@@ -10,6 +10,9 @@ from stormline.cli.reading.scope import Scope
 from stormline.cli.reading.source import own_nodes
 from stormline.cli.reading.values import Function, Object, UserClass, key_of
 
+WAYS_MAX = 1_000
+"""So many calls are followed from one method; a program that has more is not read to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -46,7 +49,7 @@ def reached(starts: Iterable[Scope]) -> Iterator[Place]:
 
 def _reached(scope: Scope, via: tuple[tuple[Scope, ast.Call], ...], seen: set[object]) -> Iterator[Place]:
     way = (scope.code.node, frozenset((name, value and key_of(value)) for name, value in scope.bound.items()))
-    if way in seen:
+    if way in seen or len(seen) > WAYS_MAX:
         return
     seen.add(way)
     for node in own_nodes(scope.code.node):

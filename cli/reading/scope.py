@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from types import FunctionType, ModuleType
-from typing import Any
+from types import ModuleType
 
 from stormline.cli.reading.classes import ClassView, pairs_of
-from stormline.cli.reading.code import Code, code_of, is_users
+from stormline.cli.reading.code import Code, is_users
+from stormline.cli.reading.objects import agreed, file_of, held_value, item_of, object_value
 from stormline.cli.reading.source import own_nodes
 from stormline.cli.reading.state import is_container
-from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value, key_of
+from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value
 
 DEPTH_MAX = 6
 
@@ -30,7 +29,6 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
     "emit_partition_batch": ("attempt", "collector", "partition", "metadata"),
     "commit": ("attempt",),
 }
-_ATTEMPT_FIELD = re.compile(r"tx|attempt|batch|(^|[-_])id$", re.I)
 _PASSED_ON = {"contextlib.closing", "contextlib.nullcontext", "copy.copy", "iter", "list", "sorted", "reversed"}
 _WITHIN = {"get", "setdefault", "values", "items", "__getitem__", "pop", "popleft"}
 
@@ -41,9 +39,7 @@ class Scope:
     An expression that may stand for several things stands for none: `value` gives None where reading does not tell.
     """
 
-    def __init__(
-        self, code: Code, packages: frozenset[str], bound: Mapping[str, Value | None], depth: int = 0
-    ) -> None:
+    def __init__(self, code: Code, packages: frozenset[str], bound: Mapping[str, Value | None], depth: int = 0) -> None:
         self.code = code
         self.packages = packages
         self.bound = bound
@@ -102,40 +98,40 @@ class Scope:
             case ast.Call():
                 return self._call(node)
             case ast.Subscript(value=base, slice=index):
-                return _item(self.value(base), index)
+                return item_of(self.value(base), index)
             case ast.IfExp(body=body, orelse=orelse):
-                return self._agreed([body, orelse])
+                return self._one_of([body, orelse])
             case ast.BoolOp(values=values):
-                return self._agreed(values)
+                return self._one_of(values)
             case ast.NamedExpr(value=value) | ast.Await(value=value):
                 return self.value(value)
             case ast.BinOp(left=left, op=ast.Div()):
-                value = self.value(left)
-                return value if isinstance(value, Foreign) and value.dotted.endswith("Path()") else None
+                path = self.value(left)
+                return path if isinstance(path, Foreign) and path.dotted.endswith("Path()") else None
             case ast.Lambda():
                 return Function(Code(node, self.code.file, self.code.globals, "<lambda>", self.code.owner, outer=self))
         return None
 
-    def _agreed(self, nodes: list[ast.expr]) -> Value | None:
-        values = [self.value(n) for n in nodes if not (isinstance(n, ast.Constant) and n.value is None)]
-        return _same(values)
+    def _one_of(self, nodes: list[ast.expr]) -> Value | None:
+        values = [self.value(n) for n in nodes if not _is_none(n)]
+        return agreed(values)
 
     def name(self, name: str) -> Value | None:
         """Return what a name stands for here."""
         if name in self.bound:
             return self.bound[name] if name not in self.assigned else None
         if name in self.assigned:
-            return self._agreed(self.assigned[name])
+            return self._one_of(self.assigned[name])
         if name in self._local_definitions:
             return self._defined(self._local_definitions[name])
         if name in self.code.parameters or name in {arg.arg for arg in self.code.node.args.kwonlyargs}:
             default = self.code.defaults.get(name)
             home = f"the default of parameter {name!r} of {self.code.name}"
-            return None if default is None else self._object(default, name, home)
+            return None if default is None else object_value(default, name, home, self.packages)
         if self.code.outer is not None and name not in self.code.cells:
             return self.code.outer.name(name)
         if name in self.code.cells:
-            return self._object(self.code.cells[name], name, f"the function around {self.code.name}")
+            return object_value(self.code.cells[name], name, f"the function around {self.code.name}", self.packages)
         return self._global(name)
 
     def module_name(self, name: str) -> Known | None:
@@ -166,36 +162,17 @@ class Scope:
         home = self.code.file.module
         if dotted is not None and dotted.rpartition(".")[0] and dotted.rpartition(".")[0] in sys.modules:
             home = dotted.rpartition(".")[0]
-        return self._object(found, name, f"module {home}", dotted)
+        return object_value(found, name, f"module {home}", self.packages, dotted)
 
     def _imported(self, dotted: str) -> Value | None:
         module, _, name = dotted.rpartition(".")
         if dotted in sys.modules:
-            return self._object(sys.modules[dotted], dotted, "", dotted)
+            return object_value(sys.modules[dotted], dotted, "", self.packages, dotted)
         if module in sys.modules:
             found = vars(sys.modules[module]).get(name)
             if found is not None:
-                return self._object(found, name, f"module {module}", dotted)
+                return object_value(found, name, f"module {module}", self.packages, dotted)
         return Foreign(dotted)
-
-    def _object(self, found: Any, name: str, home: str, dotted: str | None = None) -> Value | None:
-        """Return what an object that exists is for the reader."""
-        if isinstance(found, ModuleType):
-            if is_users(found.__name__, getattr(found, "__file__", None), self.packages):
-                return Known(found, name, home)
-            return Foreign(found.__name__)
-        if isinstance(found, type):
-            if is_users(found.__module__, _file_of(found.__module__), self.packages):
-                return UserClass(ClassView.of(found, self.packages))
-            return Foreign(dotted or f"{found.__module__}.{found.__qualname__}".removeprefix("builtins."))
-        if isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
-            code = code_of(found, self.packages)
-            if code is not None:
-                return Function(code)
-        if callable(found) and hasattr(found, "__qualname__"):
-            own = f"{getattr(found, '__module__', None) or '?'}.{found.__qualname__}"
-            return Foreign(dotted or own.removeprefix("builtins."))
-        return Known(found, name, home)
 
     def _attribute(self, node: ast.Attribute) -> Value | None:
         base, attr = self.value(node.value), node.attr
@@ -204,7 +181,7 @@ class Scope:
                 if attr not in vars(module):
                     return None
                 home = f"module {module.__name__}"
-                return self._object(vars(module)[attr], f"{base.name}.{attr}", home)
+                return object_value(vars(module)[attr], f"{base.name}.{attr}", home, self.packages)
             case Known():
                 return self._attribute_of_known(base, attr)
             case UserClass(view=view):
@@ -224,9 +201,9 @@ class Scope:
     def _attribute_of_known(self, base: Known, attr: str) -> Value | None:
         own = getattr(base.value, "__dict__", {})
         if isinstance(own, Mapping) and attr in own:
-            return self._object(own[attr], f"{base.name}.{attr}", base.home)
+            return object_value(own[attr], f"{base.name}.{attr}", base.home, self.packages)
         cls = type(base.value)
-        if is_users(cls.__module__, _file_of(cls.__module__), self.packages):
+        if is_users(cls.__module__, file_of(cls.__module__), self.packages):
             view = ClassView.of(cls, self.packages)
             code = view.method(attr)
             return None if code is None else Function(code, base)
@@ -237,7 +214,7 @@ class Scope:
         if code is not None:
             return Function(code, Object(view) if code.kind == "class" else None)
         held = view.class_value(attr)
-        return None if held is None else self._object(held[0], f"{held[1]}.{attr}", f"class {held[1]}")
+        return None if held is None else object_value(held[0], f"{held[1]}.{attr}", f"class {held[1]}", self.packages)
 
     def attribute_of(self, base: Object, attr: str) -> Value | None:
         """Return what an attribute of an object of a user's class stands for."""
@@ -255,15 +232,15 @@ class Scope:
         for assigned in base.view.assigned.get(attr, ()):
             if assigned.code.name == "__init__" and attr in live:
                 continue
-            if isinstance(assigned.value, ast.Constant) and assigned.value.value is None:
+            if _is_none(assigned.value):
                 continue
             values.append(self.scope_of(assigned.code, base).value(assigned.value))
         if attr in live and live[attr] is not None:
-            values.append(self._held(live[attr], attr))
+            values.append(held_value(live[attr], attr, self.code.globals, self.packages))
         if values:
-            return _same(values)
+            return agreed(values)
         held = None if attr in live or attr in base.view.assigned else base.view.class_value(attr)
-        return None if held is None else self._object(held[0], f"{held[1]}.{attr}", f"class {held[1]}")
+        return None if held is None else object_value(held[0], f"{held[1]}.{attr}", f"class {held[1]}", self.packages)
 
     def scope_of(self, code: Code, receiver: Object | Known) -> Scope:
         """Return the scope of another method of an object, as deep as this one."""
@@ -274,20 +251,6 @@ class Scope:
             )
         return Scope.of_method(code, receiver, self.packages, self.depth + 1)
 
-    def _held(self, found: Any, attr: str) -> Value | None:
-        """Return what an attribute of the declared object is: its own, unless a variable of the module has it too."""
-        if is_container(found):
-            for name, value in self.code.globals.items():
-                if value is found:
-                    return Known(found, f"self.{attr}, which is {name}", f"module {self.code.file.module}")
-            return None
-        if not isinstance(found, type | FunctionType | ModuleType):
-            cls = type(found)
-            if is_users(cls.__module__, _file_of(cls.__module__), self.packages):
-                return Object(ClassView.of(cls, self.packages), found)
-            return Foreign(f"{cls.__module__}.{cls.__qualname__}()".removeprefix("builtins."))
-        return self._object(found, attr, "")
-
     def _call(self, node: ast.Call) -> Value | None:
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "type"):
             return self._super_or_type(node)
@@ -297,7 +260,7 @@ class Scope:
                 return Object(view, made=(node, self))
             case Function():
                 inner = self.enter(callee, node)
-                return None if inner is None else _same([inner.value(node) for node in inner.returned()])
+                return None if inner is None else agreed([inner.value(node) for node in inner.returned()])
             case Foreign(receiver=Known() as root, dotted=dotted) if is_container(root.value):
                 return Inside(root) if dotted.rpartition(".")[2] in _WITHIN else None
             case Foreign(dotted=dotted):
@@ -307,7 +270,7 @@ class Scope:
             case Inside():
                 return callee
             case Role(name="tuple.get_value" | "tuple.get_value_by_field"):
-                return _item(Role("tuple"), node.args[0]) if node.args else None
+                return item_of(Role("tuple"), node.args[0]) if node.args else None
             case Role(name=name):
                 return Role(f"{name}()")
         return None
@@ -355,31 +318,9 @@ class Scope:
             yield self.code.node.body
             return
         for node in own_nodes(self.code.node):
-            if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
-                if not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                    yield node.value
+            if isinstance(node, ast.Return | ast.Yield) and node.value is not None and not _is_none(node.value):
+                yield node.value
 
 
-def _same(values: list[Value | None]) -> Value | None:
-    if not values or any(value is None for value in values):
-        return None
-    return values[0] if len({key_of(value) for value in values if value is not None}) == 1 else None
-
-
-def _item(base: Value | None, index: ast.expr) -> Value | None:
-    key = index.value if isinstance(index, ast.Constant) else None
-    first = (type(key) is int and key == 0) or (isinstance(key, str) and _ATTEMPT_FIELD.search(key) is not None)
-    match base:
-        case Known(value=value) if is_container(value):
-            return Inside(base)
-        case Inside():
-            return base
-        case Role(name="tuple" | "tuple.values") if first:
-            return Role("attempt")
-        case Role(name="attempt"):
-            return Role("txid")
-    return None
-
-
-def _file_of(module: str) -> str:
-    return getattr(sys.modules.get(module), "__file__", None) or ""
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

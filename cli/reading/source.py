@@ -112,8 +112,9 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield alias.asname or alias.name.partition(".")[0], (
-                alias.name if alias.asname else alias.name.partition(".")[0]
+            yield (
+                alias.asname or alias.name.partition(".")[0],
+                (alias.name if alias.asname else alias.name.partition(".")[0]),
             )
     elif isinstance(node, ast.ImportFrom):
         base = node.module or ""

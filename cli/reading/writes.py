@@ -84,7 +84,9 @@ def _assigned(place: Place, target: ast.expr, value: ast.expr, kind: Kind) -> It
         elif isinstance(owner, Inside):
             yield Write(place, owner.root, kind, target, value)
         elif isinstance(owner, Foreign) and owner.dotted == "globals()":
-            yield Write(place, Known(None, ast.unparse(target), f"module {scope.code.file.module}"), kind, target, value)
+            yield Write(
+                place, Known(None, ast.unparse(target), f"module {scope.code.file.module}"), kind, target, value
+            )
         yield from _through(place, target.value, target, value, kind)
 
 
@@ -139,9 +141,9 @@ def _called(place: Place, node: ast.Call) -> Iterator[Write]:
         yield Write(place, owner, Kind.ADD, node, None, call=True)
     elif isinstance(owner, Inside):
         yield Write(place, owner.root, Kind.ADD, node, None, call=True)
-    elif not isinstance(owner, Object | Foreign) and not isinstance(callee, Function):
-        yield from _through(place, function.value, node, None, Kind.ADD, True)
-    elif isinstance(owner, Foreign) and owner.dotted.rstrip("()").rpartition(".")[2] in _MADE:
+    elif (not isinstance(owner, Object | Foreign) and not isinstance(callee, Function)) or (
+        isinstance(owner, Foreign) and owner.dotted.rstrip("()").rpartition(".")[2] in _MADE
+    ):
         yield from _through(place, function.value, node, None, Kind.ADD, True)
 
 

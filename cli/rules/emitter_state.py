@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from stormline.cli.reading.guards import fills_in
+from stormline.cli.reading.guards import builds_on, fills_in
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.values import Object
@@ -15,8 +15,8 @@ from stormline.cli.rules.static_state import told
 
 RULE = "emitter-state"
 REMEDY = (
-    "with emits_on_executors any process may emit the next batch, by another object: put it into the metadata, or leave "
-    "emits_on_executors out, so that one emitter a task lives in the driver"
+    "with emits_on_executors any process may emit the next batch, by another object: put it into the metadata, or "
+    "leave emits_on_executors out, so that one emitter a task lives in the driver"
 )
 METHODS = ("emit_batch", "emit_partition_batch", "emit_partition_batch_new", "cleanup_before", "num_partitions")
 
@@ -28,7 +28,7 @@ def find(part: Part) -> Iterator[Finding]:
     places = list(part.reached(*METHODS))
     for place in places:
         for write in writes_at(place):
-            if fills_in(write):
+            if fills_in(write) or _kept_by_key(write):
                 continue
             if write.shared:
                 yield found_at(RULE, part, place, told(write), REMEDY)
@@ -36,13 +36,27 @@ def find(part: Part) -> Iterator[Finding]:
                 yield found_at(RULE, part, place, f"keeps self.{write.attribute} for later batches", REMEDY)
 
 
+def _kept_by_key(write: Write) -> bool:
+    """Tell whether the attribute is given a value only where a condition on its like says so, as a cache is."""
+    if write.shared or builds_on(write):
+        return False
+    owner = ast.unparse(write.target.value) if isinstance(write.target, ast.Attribute) else ""
+    for node in write.place.above():
+        if isinstance(node, ast.If) and any(
+            isinstance(child, ast.Attribute) and ast.unparse(child) == f"{owner}.{write.attribute}"
+            for child in ast.walk(node.test)
+        ):
+            return True
+    return False
+
+
 def _read_before(write: Write, places: list[Place]) -> bool:
     """Tell whether the attribute is read where the write has not come yet: above it, or in another method."""
     for place in places:
         node = place.node
-        if _is_attribute(place, write.attribute) and isinstance(getattr(node, "ctx", None), ast.Load):
-            if place.function is not write.place.function or place.line <= write.place.line:
-                return True
+        reads = _is_attribute(place, write.attribute) and isinstance(getattr(node, "ctx", None), ast.Load)
+        if reads and (place.function is not write.place.function or place.line <= write.place.line):
+            return True
     return False
 
 

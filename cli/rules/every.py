@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import os
 from dataclasses import dataclass
 
 from stormline.cli.reading.code import source_missing
@@ -45,8 +47,17 @@ def check_plan(plan: Plan, module: str) -> Report:
     parts = list(parts_of(plan, packages))
     found = {finding: None for part in parts for rule in RULES for finding in rule.find(part)}
     unread = dict.fromkeys(sentence for part in parts for sentence in _unread(part, packages))
-    findings = sorted(found, key=lambda finding: (finding.path, finding.line, finding.rule))
+    findings = sorted(
+        (finding for finding in found if not _is_allowed(finding)),
+        key=lambda finding: (finding.path, finding.line, finding.rule),
+    )
     return Report(tuple(findings), tuple(unread))
+
+
+def _is_allowed(finding: Finding) -> bool:
+    """Tell whether the line says that it is meant: `# stormline: allow RULE`."""
+    allowed = linecache.getline(os.path.abspath(finding.path), finding.line).partition("# stormline: allow ")[2]
+    return finding.rule in allowed.replace(",", " ").split()
 
 
 def _unread(part: Part, packages: frozenset[str]) -> list[str]:

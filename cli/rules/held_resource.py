@@ -6,7 +6,6 @@ import ast
 import concurrent.futures
 import io
 import mmap
-import re
 import shelve
 import socket
 import subprocess
@@ -17,20 +16,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from stormline.cli.reading.code import is_users
-from stormline.cli.reading.effects import DATABASES, HTTP, STORES
 from stormline.cli.reading.guards import asks_for_absence
+from stormline.cli.reading.libraries import CONNECTION_CLASS, DATABASES, HTTP, STORES
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.source import read_source
 from stormline.cli.rules.finding import Finding
 
 RULE = "held-resource"
 COPIED = (
-    "the declared object is copied to where it runs, and this does not work as a copy: put what it is made from into the "
-    "object, and open it in prepare"
+    "the declared object is copied to where it runs, and this does not work as a copy: put what it is made from into "
+    "the object, and open it in prepare"
 )
 OF_CLASS = (
-    "each process that imports the module opens its own, the driver and every Python worker, and none closes it: open it "
-    "in prepare"
+    "each process that imports the module opens its own, the driver and every Python worker, and none closes it: open "
+    "it in prepare"
 )
 LOCKS = "it excludes nobody in another process, and tasks run in several: let a committer, or the database, decide"
 
@@ -44,9 +43,6 @@ _RESOURCES = (
     threading.Thread,
     subprocess.Popen,
     concurrent.futures.Executor,
-)
-_CONNECTION = re.compile(
-    r"(Connection|Client|Session|Producer|Consumer|Pool|Cursor|Channel|Engine|Redis|Socket|Cluster|Database|Elasticsearch)$"
 )
 
 
@@ -92,7 +88,6 @@ def _of_class(part: Part) -> Iterator[Finding]:
 
 def _in_body(cls: object, name: str) -> tuple[str, int] | None:
 
-
     module = sys.modules.get(getattr(cls, "__module__", ""))
     path = getattr(module, "__file__", None)
     if module is None or path is None or not isinstance(cls, type):
@@ -111,7 +106,7 @@ def _kind(value: Any) -> str | None:
         return None
     if isinstance(value, (*_RESOURCES, *_LOCKS)) or (top == "numpy" and cls.__name__ == "memmap"):
         return name
-    if top in DATABASES | STORES | HTTP and _CONNECTION.search(cls.__name__):
+    if top in DATABASES | STORES | HTTP and CONNECTION_CLASS.search(cls.__name__):
         return name
     return None
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from stormline.cli.reading.libraries import SLEEPS, SLEEPS_WITH_TIMEOUT
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.values import Foreign
 from stormline.cli.rules.finding import Finding, found_at
 
 RULE = "sleeping-is-ready"
-REMEDY = "return False at once: Stormline waits between questions by itself, and no new batch begins while this one waits"
-_WAITS = frozenset({"time.sleep", "asyncio.sleep", "threading.Event().wait", "threading.Condition().wait"})
-_TIMED = frozenset({"queue.Queue().get", "queue.SimpleQueue().get"})
+REMEDY = (
+    "return False at once: Stormline waits between questions by itself, and no new batch begins while this one waits"
+)
 
 
 def find(part: Part) -> Iterator[Finding]:
@@ -27,7 +28,7 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _waits(dotted: str, call: ast.Call) -> bool:
-    if dotted in _TIMED:
+    if dotted in SLEEPS_WITH_TIMEOUT:
         return any(keyword.arg == "timeout" for keyword in call.keywords) or len(call.args) > 1
     first = call.args[0] if call.args else None
-    return dotted in _WAITS and not (isinstance(first, ast.Constant) and not first.value)
+    return dotted in SLEEPS and not (isinstance(first, ast.Constant) and not first.value)

@@ -27,7 +27,9 @@ WHOLE = (
     "attempt.transaction_id"
 )
 _METHODS = ("prepare", "execute", "execute_batch", "finish_batch")
-_TELLS_NOTHING = frozenset({"print", "tuple", "list", "dict", "set", "str", "repr", "int", "format", "isinstance", "type"})
+_TELLS_NOTHING = frozenset(
+    {"print", "tuple", "list", "dict", "set", "str", "repr", "int", "format", "isinstance", "type"}
+)
 
 
 def find(part: Part) -> Iterator[Finding]:

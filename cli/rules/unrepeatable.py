@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from stormline.cli.reading.libraries import CHANCE, CHANCE_MODULES, CLOCK, CLOCK_WITHOUT_ARGUMENTS, NO_CHANCE
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.scope import Scope
@@ -14,20 +15,11 @@ from stormline.cli.rules.finding import Finding, found_at
 
 RULE = "unrepeatable-batch"
 REMEDY = (
-    "every attempt of a batch must give the same tuples: draw it where the metadata is made, and take it from there, or "
-    "seed a random.Random with the txid"
+    "every attempt of a batch must give the same tuples: draw it where the metadata is made, and take it from there, "
+    "or seed a random.Random with the txid"
 )
 _METHODS = ("emit_batch", "emit_partition_batch", "emit_partition_batch_new")
 _EMITS = frozenset({"emit", "emit_all", "emit_direct", "emit_batch"})
-_CLOCK = frozenset(
-    "time.time time.time_ns time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns "
-    "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today".split()
-)
-_CLOCK_WITHOUT_ARGUMENTS = frozenset({"time.localtime", "time.gmtime", "time.ctime", "time.asctime"})
-_CHANCE = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4"})
-_SETUP = frozenset(
-    "Random SystemRandom seed getstate setstate default_rng RandomState Generator SeedSequence compare_digest".split()
-)
 _DEPTH_MAX = 5
 
 Source = tuple[ast.Call, Scope]
@@ -89,11 +81,12 @@ def _decides(node: ast.If | ast.While | ast.For, scope: Scope) -> bool:
 def _drawn(node: ast.AST, scope: Scope, depth: int = 0, chance_only: bool = False) -> Iterator[Source]:
     """Yield the calls of chance and clock that an expression is made from."""
     for child in ast.walk(node):
-        if isinstance(child, ast.Call):
-            if _is_chance(child, scope) or (not chance_only and _is_clock(child, scope)):
-                yield child, scope
-                continue
-        if depth < _DEPTH_MAX:
+        drawn = isinstance(child, ast.Call) and (
+            _is_chance(child, scope) or (not chance_only and _is_clock(child, scope))
+        )
+        if drawn:
+            yield child, scope  # type: ignore[misc]
+        elif depth < _DEPTH_MAX:
             for made, inner in _made_from(child, scope):
                 yield from _drawn(made, inner, depth + 1, chance_only)
 
@@ -130,9 +123,9 @@ def _is_clock(call: ast.Call, scope: Scope) -> bool:
     callee = scope.value(call.func)
     if not isinstance(callee, Foreign):
         return False
-    if callee.dotted in _CLOCK_WITHOUT_ARGUMENTS or callee.dotted == "time.strftime":
+    if callee.dotted in CLOCK_WITHOUT_ARGUMENTS or callee.dotted == "time.strftime":
         return len(call.args) == (callee.dotted == "time.strftime")
-    return callee.dotted in _CLOCK
+    return callee.dotted in CLOCK
 
 
 def _is_chance(call: ast.Call, scope: Scope) -> bool:
@@ -140,9 +133,9 @@ def _is_chance(call: ast.Call, scope: Scope) -> bool:
     if not isinstance(callee, Foreign):
         return False
     dotted, last = callee.dotted, callee.dotted.rpartition(".")[2]
-    if dotted in _CHANCE:
+    if dotted in CHANCE:
         return True
-    if last.rstrip("()") in _SETUP or not dotted.startswith(("random.", "secrets.", "numpy.random.")):
+    if last.rstrip("()") in NO_CHANCE or not dotted.startswith(CHANCE_MODULES):
         return False
     if "()" not in dotted:  # of the module itself
         return True

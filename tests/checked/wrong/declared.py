@@ -41,7 +41,7 @@ class Emitter:
 
     def emit_partition_batch_new(self, attempt, collector, partition, last):
         if self.source is None:
-            self.source = open("words.txt")  # noqa: SIM115
+            self.source = open("words.txt")
         self.rows = self.source.readlines()
         if self.last == partition:
             return last

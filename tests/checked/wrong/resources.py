@@ -12,7 +12,7 @@ from tests.checked import spouts
 
 class OfTheClass(BaseBasicBolt):
     db = sqlite3.connect(":memory:", check_same_thread=False)  # ! held-resource
-    log = open("/dev/null", "a")  # ! held-resource  # noqa: SIM115
+    log = open("/dev/null", "a")  # ! held-resource
     lock: threading.Lock = threading.Lock()  # ! held-resource
 
     def execute(self, tup, collector):

@@ -41,7 +41,9 @@ class StoresAndNeverCompares(Base):
     def finish_batch(self):
         for word, count in self.counts.items():
             before = DATABASE.get(word)
-            DATABASE[word] = Stored((before.count if before else 0) + count, self.attempt.transaction_id)  # ! unchecked-txid
+            DATABASE[word] = Stored(  # ! unchecked-txid
+                (before.count if before else 0) + count, self.attempt.transaction_id
+            )
 
 
 class ComparesTheAttempt(Base):

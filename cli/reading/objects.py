@@ -1,0 +1,80 @@
+"""What an object that exists now, or a part of something, is for the reader."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+from stormline.cli.reading.classes import ClassView
+from stormline.cli.reading.code import code_of, is_users
+from stormline.cli.reading.state import is_container
+from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value, key_of
+
+_ATTEMPT_FIELD = re.compile(r"tx|attempt|batch|(^|[-_])id$", re.I)
+
+
+def object_value(found: Any, name: str, home: str, packages: frozenset[str], dotted: str | None = None) -> Value | None:
+    """Return what an object that exists is for the reader."""
+    if isinstance(found, ModuleType):
+        if is_users(found.__name__, getattr(found, "__file__", None), packages):
+            return Known(found, name, home)
+        return Foreign(found.__name__)
+    if isinstance(found, type):
+        if is_users(found.__module__, file_of(found.__module__), packages):
+            return UserClass(ClassView.of(found, packages))
+        return Foreign(dotted or f"{found.__module__}.{found.__qualname__}".removeprefix("builtins."))
+    if isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+        code = code_of(found, packages)
+        if code is not None:
+            return Function(code)
+    if callable(found) and hasattr(found, "__qualname__"):
+        own = f"{getattr(found, '__module__', None) or '?'}.{found.__qualname__}"
+        return Foreign(dotted or own.removeprefix("builtins."))
+    return Known(found, name, home)
+
+
+def held_value(found: Any, attr: str, module: Mapping[str, Any], packages: frozenset[str]) -> Value | None:
+    """Return what an attribute of the declared object is: its own, unless a variable of the module has it too."""
+    if is_container(found):
+        for name, value in module.items():
+            if value is found:
+                return Known(found, f"self.{attr}, which is {name}", f"module {module.get('__name__')}")
+        return None
+    if not isinstance(found, type | FunctionType | ModuleType):
+        cls = type(found)
+        if is_users(cls.__module__, file_of(cls.__module__), packages):
+            return Object(ClassView.of(cls, packages), found)
+        return Foreign(f"{cls.__module__}.{cls.__qualname__}()".removeprefix("builtins."))
+    return object_value(found, attr, "", packages)
+
+
+def agreed(values: list[Value | None]) -> Value | None:
+    """Return what all of them stand for; None where they do not all stand for the same."""
+    if not values or any(value is None for value in values):
+        return None
+    return values[0] if len({key_of(value) for value in values if value is not None}) == 1 else None
+
+
+def item_of(base: Value | None, index: ast.expr) -> Value | None:
+    """Return what `base[index]` stands for."""
+    key = index.value if isinstance(index, ast.Constant) else None
+    first = (type(key) is int and key == 0) or (isinstance(key, str) and _ATTEMPT_FIELD.search(key) is not None)
+    match base:
+        case Known(value=value) if is_container(value):
+            return Inside(base)
+        case Inside():
+            return base
+        case Role(name="tuple" | "tuple.values") if first:
+            return Role("attempt")
+        case Role(name="attempt"):
+            return Role("txid")
+    return None
+
+
+def file_of(module: str) -> str:
+    """Return the file of a module that is imported."""
+    return getattr(sys.modules.get(module), "__file__", None) or ""
