@@ -38,18 +38,26 @@ def object_value(found: Any, name: str, home: str, packages: frozenset[str], dot
 
 
 def held_value(found: Any, attr: str, module: Mapping[str, Any], packages: frozenset[str]) -> Value | None:
-    """Return what an attribute of the declared object is: its own, unless a variable of the module has it too."""
-    if is_container(found):
+    """Return what an attribute of the declared object is: a copy of what a variable of the module has, or its own."""
+    if isinstance(found, type | FunctionType | ModuleType):
+        return object_value(found, attr, "", packages)
+    cls = type(found)
+    users = is_users(cls.__module__, file_of(cls.__module__), packages)
+    if is_container(found) or (users and not pickles_itself(cls)):
         for name, value in module.items():
             if value is found:
-                return Known(found, f"self.{attr}, which is {name}", f"module {module.get('__name__')}")
+                return Known(found, name, f"module {module.get('__name__')}", copied=True)
+    if is_container(found):
         return None
-    if not isinstance(found, type | FunctionType | ModuleType):
-        cls = type(found)
-        if is_users(cls.__module__, file_of(cls.__module__), packages):
-            return Object(ClassView.of(cls, packages), found)
-        return Foreign(f"{cls.__module__}.{cls.__qualname__}()".removeprefix("builtins."))
-    return object_value(found, attr, "", packages)
+    if users:
+        return Object(ClassView.of(cls, packages), found)
+    return Foreign(f"{cls.__module__}.{cls.__qualname__}()".removeprefix("builtins."))
+
+
+def pickles_itself(cls: type) -> bool:
+    """Tell whether a class says how its objects are pickled."""
+    ways = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__deepcopy__")
+    return any(name in vars(base) for base in cls.__mro__ if base is not object for name in ways)
 
 
 def agreed(values: list[Value | None]) -> Value | None:

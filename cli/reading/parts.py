@@ -11,7 +11,7 @@ from stormline.cli.reading.code import Code
 from stormline.cli.reading.reach import Place, reached
 from stormline.cli.reading.scope import Scope
 from stormline.cli.reading.values import Object
-from stormline.topology.contracts import IBasicBolt
+from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Placement, Plan, PlannedComponent
 
 
@@ -41,22 +41,9 @@ class Part:
         return self.itself.view
 
     @property
-    def gathers(self) -> tuple[str, ...]:
-        """The attributes that a deferred bolt declares to gather; none where it executes at the commit."""
-        declared = getattr(self.declared, "gathers", ())
-        if not self.component.deferred or not isinstance(declared, tuple | list | set | frozenset):
-            return ()
-        return tuple(declared)
-
-    @property
-    def committer(self) -> bool:
-        """Whether it is a committer bolt."""
-        return self.kind == "bolt" and self.component.component.committer
-
-    @property
-    def basic(self) -> bool:
-        """Whether it is a BasicBolt."""
-        return isinstance(self.declared, IBasicBolt)
+    def gathers(self) -> tuple[str, ...] | None:
+        """The attributes that a deferred bolt says it gathers; None: it does not say, or is not deferred."""
+        return gathered_by(self.declared) if self.component.deferred else None
 
     @property
     def in_workers(self) -> bool:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import ModuleType
 
@@ -201,7 +202,8 @@ class Scope:
     def _attribute_of_known(self, base: Known, attr: str) -> Value | None:
         own = getattr(base.value, "__dict__", {})
         if isinstance(own, Mapping) and attr in own:
-            return object_value(own[attr], f"{base.name}.{attr}", base.home, self.packages)
+            found = object_value(own[attr], f"{base.name}.{attr}", base.home, self.packages)
+            return replace(found, copied=base.copied) if isinstance(found, Known) else found
         cls = type(base.value)
         if is_users(cls.__module__, file_of(cls.__module__), self.packages):
             view = ClassView.of(cls, self.packages)

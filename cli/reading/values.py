@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """An object that exists now, since a module or a class holds it: `name` as in the source, `home` whose it is."""
+    """An object that exists now, since a module or a class holds it: `name` as in the source, `home` whose it is.
+
+    `copied`: the declared object has it as an attribute, so that the code works on a copy.
+    """
 
     value: Any
     name: str
     home: str
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

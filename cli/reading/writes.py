@@ -43,7 +43,12 @@ class Write:
     @property
     def shared(self) -> bool:
         """Whether a module or a class holds the state."""
-        return isinstance(self.root, Known)
+        return isinstance(self.root, Known) and not self.root.copied
+
+    @property
+    def copied(self) -> bool:
+        """Whether it changes a copy of what a module holds."""
+        return isinstance(self.root, Known) and self.root.copied
 
 
 def writes_at(place: Place) -> Iterator[Write]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from stormline.cli.reading.code import source_missing
 from stormline.cli.reading.parts import Part, parts_of
 from stormline.cli.rules import (
+    copied_object,
     emitter_state,
     gathers,
     held_resource,
@@ -22,6 +23,7 @@ from stormline.cli.rules.finding import Finding
 from stormline.topology.plan import Plan
 
 RULES = (
+    copied_object,
     static_state,
     replayed_effect,
     unchecked_txid,

@@ -19,7 +19,7 @@ REMEDY = (
 
 def find(part: Part) -> Iterator[Finding]:
     """Yield each write of execute to a module, a class, or an attribute that `gathers` does not name."""
-    if part.kind != "bolt" or not part.gathers:
+    if part.kind != "bolt" or part.gathers is None:
         return
     for place in part.reached("execute", "execute_batch"):
         for write in writes_at(place):

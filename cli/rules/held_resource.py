@@ -18,6 +18,7 @@ from typing import Any
 from stormline.cli.reading.code import is_users
 from stormline.cli.reading.guards import asks_for_absence
 from stormline.cli.reading.libraries import CONNECTION_CLASS, DATABASES, HTTP, STORES
+from stormline.cli.reading.objects import pickles_itself
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.source import read_source
 from stormline.cli.rules.finding import Finding
@@ -59,7 +60,7 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _of_object(part: Part) -> Iterator[Finding]:
-    if _pickles_itself(type(part.declared)):
+    if pickles_itself(type(part.declared)):
         return
     for name, value in getattr(part.declared, "__dict__", {}).items():
         kind = _kind(value) or _kind_within(value, part.packages)
@@ -117,17 +118,12 @@ def _kind_within(value: Any, packages: frozenset[str]) -> str | None:
         inner = list(value)
     elif isinstance(value, dict):
         inner = list(value.values())
-    elif is_users(type(value).__module__, "", packages) and not _pickles_itself(type(value)):
+    elif is_users(type(value).__module__, "", packages) and not pickles_itself(type(value)):
         inner = list(getattr(value, "__dict__", {}).values())
     else:
         return None
     found = next((kind for one in inner[:1000] if (kind := _kind(one)) is not None), None)
     return None if found is None else f"a {type(value).__name__} with {found}"
-
-
-def _pickles_itself(cls: type) -> bool:
-    ways = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__deepcopy__")
-    return any(name in vars(base) for base in cls.__mro__ if base is not object for name in ways)
 
 
 def _guards_making(part: Part, lock: str) -> bool:

@@ -21,9 +21,9 @@ def find(part: Part) -> Iterator[Finding]:
 
     An effect that names the attempt, or that says what to do where it is there (on conflict, or ignore), is none.
     """
-    if part.kind != "bolt" or (part.component.deferred and not part.gathers):
+    if part.kind != "bolt" or (part.component.deferred and part.gathers is None):
         return
-    methods = ("execute", "execute_batch") if part.gathers else ("execute", "execute_batch", "finish_batch")
+    methods = ("execute", "execute_batch") if part.component.deferred else ("execute", "execute_batch", "finish_batch")
     effects = [effect for place in part.reached(*methods) if (effect := effect_at(place)) is not None]
     statements = [effect for effect in effects if not effect.ends]
     for effect in statements or effects:

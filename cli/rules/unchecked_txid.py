@@ -53,7 +53,8 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _additions(part: Part) -> Iterator[tuple[Place, str]]:
-    for place in part.reached("execute", "execute_batch", "finish_batch"):
+    methods = ("finish_batch",) if part.gathers is not None else ("execute", "execute_batch", "finish_batch")
+    for place in part.reached(*methods):
         for write in writes_at(place):
             if write.shared and builds_on(write):
                 yield place, told(write)
