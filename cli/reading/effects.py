@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from stormline.cli.reading.code import constant_text
-from stormline.cli.reading.libraries import ADDING, DATABASES, FILE_CHANGES, HTTP, OPENERS, SENDS, STORES, STORING
+from stormline.cli.reading.libraries import (
+    ADDING,
+    CONNECTING,
+    DATABASES,
+    FILE_CHANGES,
+    HTTP,
+    OPENERS,
+    SENDS,
+    STORES,
+    STORING,
+    STORING_BY_NAME,
+)
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.scope import Scope
-from stormline.cli.reading.values import Foreign, Function, Known, Object, Role
+from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value
 
+_OF_PYTHON = sys.stdlib_module_names | vars(builtins).keys()
 _PATHS = re.compile(r"^pathlib\.(_local\.)?(Posix|Windows)?Path\(\)")
 _SQL = re.compile(r"\s*(with\b.*\)\s*)?(insert|update|delete|replace|merge|upsert|truncate|copy)\b", re.I | re.S)
 _SQL_ONCE = re.compile(r"or ignore|or replace|^\s*replace|on conflict|on duplicate|merge into|upsert|^\s*delete", re.I)
@@ -54,10 +69,12 @@ def effect_at(place: Place) -> Effect | None:
     last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     sql = _sql_of(node, scope) if last in ("execute", "executemany", "executescript", "exec_driver_sql") else None
     if sql is not None and _SQL.match(sql):
-        return Effect(place, _shown(node), _again(sql))
+        return Effect(place, _shown(node), Again.MORE if _adds_to_read(node, scope) else _again(sql))
     again = _again_of_library(callee, node, scope) if isinstance(callee, Foreign) else None
+    if again is None and not isinstance(callee, Known):
+        again = _again_of_unknown(callee, node)
     if again is not None:
-        return Effect(place, _shown(node), again)
+        return Effect(place, _shown(node), Again.MORE if _adds_to_read(node, scope) else again)
     if last == "commit" and not node.args and not isinstance(callee, Known):
         return Effect(place, _shown(node), Again.SAME, ends=True)
     return None
@@ -84,15 +101,71 @@ def _again_of_library(callee: Foreign, node: ast.Call, scope: Scope) -> Again | 
         method = _http_method(node) if last == "request" else last.upper()
         return {"POST": Again.MORE, "PATCH": Again.MORE, "PUT": Again.SAME, "DELETE": Again.SAME}.get(method)
     if dotted == "urllib.request.urlopen":
-        data = len(node.args) > 1 or any(keyword.arg == "data" for keyword in node.keywords)
-        return Again.MORE if data else None
+        return Again.MORE if _sends_data(node, scope) else None
+    if last in ("write", "writelines", "writerow", "writerows") or dotted == "print":
+        return Again.MORE if _writes_file(callee, node, scope) else None
     if "()" not in dotted:
         return None
     if top in DATABASES and (last == "executemany" and _sql_of(node, scope) is None):
         return Again.SAME
-    if top in STORES and STORING.match(last):
+    connection = top in STORES or (top not in sys.stdlib_module_names and CONNECTING.search(dotted))
+    if connection and STORING.match(last):
         return Again.MORE if ADDING.search(last) else Again.SAME
     return None
+
+
+def _again_of_unknown(callee: Foreign | Inside | UserClass | None, node: ast.Call) -> Again | None:
+    """Return what a call does a second time of something that nothing is known of but its name: `self.db.put(row)`."""
+    if not isinstance(node.func, ast.Attribute) or isinstance(callee, Inside | UserClass):
+        return None
+    if isinstance(callee, Foreign) and callee.dotted.partition(".")[0].rstrip("()") in _OF_PYTHON:
+        return None
+    name = node.func.value.attr if isinstance(node.func.value, ast.Attribute) else ast.unparse(node.func.value)
+    if node.func.attr not in STORING_BY_NAME.get(name.lstrip("_"), ()):
+        return None
+    return Again.MORE if ADDING.search(node.func.attr) else Again.SAME
+
+
+def _adds_to_read(node: ast.Call, scope: Scope) -> bool:
+    """Tell whether a call stores a sum with something that was read from the same place before."""
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    place = ast.unparse(node.func.value)
+    args = [*node.args, *(keyword.value for keyword in node.keywords)]
+    sums = [child for arg in args for child in _expanded(arg, scope, 0) if isinstance(child, ast.BinOp)]
+    reads = [child for one in sums for child in _expanded(one, scope, 0) if isinstance(child, ast.Call)]
+    return any(isinstance(read.func, ast.Attribute) and ast.unparse(read.func.value) == place for read in reads)
+
+
+def _expanded(node: ast.expr, scope: Scope, depth: int) -> Iterator[ast.AST]:
+    """Yield all nodes of an expression, and of those that its local names stand for."""
+    for child in ast.walk(node):
+        yield child
+        if isinstance(child, ast.Name) and depth < 3:
+            for made in scope.assigned.get(child.id, ()):
+                yield from _expanded(made, scope, depth + 1)
+
+
+def _sends_data(node: ast.Call, scope: Scope) -> bool:
+    calls = [node]
+    if node.args and isinstance(request := scope.value(node.args[0]), Foreign) and request.call is not None:
+        calls.append(request.call)
+    return any(len(call.args) > 1 or any(keyword.arg == "data" for keyword in call.keywords) for call in calls)
+
+
+def _writes_file(callee: Foreign, node: ast.Call, scope: Scope) -> bool:
+    """Tell whether it goes to a file that was opened for it before; where it is opened here, opening it tells."""
+    file: Value | None = callee
+    if callee.dotted == "print":
+        given = [keyword.value for keyword in node.keywords if keyword.arg == "file"]
+        file = scope.value(given[0]) if given else None
+    elif callee.dotted.startswith("csv.") and callee.call is not None and callee.call.args:
+        file = scope.value(callee.call.args[0])
+    if not isinstance(file, Foreign) or file.call is None:
+        return False
+    opener = file.dotted.partition("()")[0]
+    opened_here = any(child is file.call for child in ast.walk(scope.code.node))
+    return opener in OPENERS and not opened_here and _opened(file.call, scope, 1) is not None
 
 
 def _opened(node: ast.Call, scope: Scope, at: int) -> Again | None:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from stormline.cli.reading.libraries import CLOCK
+from stormline.cli.reading.scope import Scope
 from stormline.cli.reading.source import own_nodes
+from stormline.cli.reading.values import Foreign, Object, Role, UserClass
 from stormline.cli.reading.writes import Kind, Write
 
+_TELLING = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
 _ABSENT = {"KeyError", "AttributeError", "NameError", "LookupError", "IndexError"}
 
 
 def fills_in(write: Write) -> bool:
-    """Tell whether a write gives a value only where there is none yet, and a value that is worth keeping."""
-    if isinstance(write.value, ast.Constant) or builds_on(write):
+    """Tell whether a write is one that each process may well do for itself, as far as can be told.
+
+    It gives a value where there is none yet; fetches anew what it keeps; notes that something has been done, or when.
+    """
+    if _tells_once(write) or is_from(write.value, write.place.scope, CLOCK):
+        return True
+    if write.value is None or builds_on(write):
         return False
+    if isinstance(write.value, ast.Constant) and isinstance(write.target, ast.Subscript):
+        return False  # what has been seen
+    return _is_guarded(write) or _fetches(write)
+
+
+def _is_guarded(write: Write) -> bool:
     names = _names_of(write)
+    assert write.value is not None
     if isinstance(write.value, ast.BoolOp) and _mentions(write.value.values[0], names):
         return True
     inside = list(write.place.above())
@@ -27,6 +43,47 @@ def fills_in(write: Write) -> bool:
         if isinstance(node, ast.Try) and _looks_up(node, names):
             return True
     return False
+
+
+def _fetches(write: Write) -> bool:
+    """Tell whether the value is what a function gives, under a condition, or without a look at the tuples."""
+    value = write.value
+    if isinstance(value, ast.Name):
+        made = write.place.scope.assigned.get(value.id, [])
+        value = made[0] if len(made) == 1 else value
+    if not isinstance(value, ast.Call) or isinstance(write.place.scope.value(value.func), UserClass):
+        return False
+    callee = write.place.scope.value(value.func)
+    if isinstance(callee, Role) or (isinstance(callee, Foreign) and "." not in callee.dotted):  # int, max, list
+        return False
+    conditional = any(isinstance(node, ast.If) for node in write.place.above())
+    return conditional or not any(_is_data(node, write) for node in ast.walk(value))
+
+
+def _is_data(node: ast.AST, write: Write) -> bool:
+    """Tell whether a name may stand for a tuple, or a part of one."""
+    if not isinstance(node, ast.Name):
+        return False
+    scope = write.place.scope
+    return node.id in scope.assigned or (node.id in scope.code.parameters and not isinstance(scope.value(node), Object))
+
+
+def _tells_once(write: Write) -> bool:
+    """Tell whether the write only sees to it that something is logged once."""
+    block = next((node for node in write.place.above() if isinstance(node, ast.If)), None)
+    if block is None:
+        return False
+    others = [statement for statement in block.body if not _holds(statement, write)]
+    return bool(others) and all(
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and ast.unparse(statement.value.func).rpartition(".")[2] in _TELLING
+        for statement in others
+    )
+
+
+def _holds(statement: ast.stmt, write: Write) -> bool:
+    return any(child is write.place.node for child in ast.walk(statement))
 
 
 def asks_for_absence(test: ast.expr, names: set[str]) -> bool:
@@ -101,3 +158,11 @@ def _exceptions(node: ast.expr | None) -> Iterator[str]:
     for child in ast.walk(node) if node is not None else ():
         if isinstance(child, ast.Name):
             yield child.id
+
+
+def is_from(node: ast.expr | None, scope: Scope, functions: frozenset[str]) -> bool:
+    """Tell whether an expression is what one of these functions of libraries gives, also by way of a name."""
+    if isinstance(node, ast.Name) and len(made := scope.assigned.get(node.id, [])) == 1:
+        node = made[0]
+    callee = scope.value(node.func) if isinstance(node, ast.Call) else None
+    return isinstance(callee, Foreign) and callee.dotted in functions

@@ -39,6 +39,21 @@ STORING = re.compile(
 ADDING = re.compile(r"incr|decr|append|push|publish|send|produce|xadd|insert")
 """Those of them that change more each time."""
 
+CONNECTING = re.compile(
+    r"(^|\.)(get_)?(connect(ion)?|create_engine|\w*(Connection|Client|Session|Producer|Publisher))\(\)"
+)
+"""What makes a connection, in whatever library."""
+_STORING = _named("""
+    insert insert_one insert_many put put_item upsert incr incrby hincrby hset lpush rpush sadd zadd publish produce
+    send
+""")
+STORING_BY_NAME = {
+    **dict.fromkeys(("db", "database", "conn", "connection", "client", "producer", "redis", "mongo"), _STORING),
+    **dict.fromkeys(("table", "htable"), _named("put")),
+    **dict.fromkeys(("collection", "coll"), _named("insert_one insert_many")),
+}
+"""What a connection is called, of whatever library, and which of its methods change something there."""
+
 CLOCK = _named("""
     time.time time.time_ns time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns
     datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today

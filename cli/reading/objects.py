@@ -76,6 +76,8 @@ def item_of(base: Value | None, index: ast.expr) -> Value | None:
             return Inside(base)
         case Inside():
             return base
+        case Foreign(dotted=dotted):
+            return Foreign(f"{dotted}[]", base.receiver, base.call)
         case Role(name="tuple" | "tuple.values") if first:
             return Role("attempt")
         case Role(name="attempt"):

@@ -57,7 +57,7 @@ class SourceFile:
         return {name: next(iter(dotted)) for name, dotted in found.items() if len(dotted) == 1}
 
     def class_line(self, cls_name: str, attribute: str) -> int | None:
-        """Return the line where the body of a class assigns an attribute."""
+        """Return the line where the body of a class names an attribute."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ClassDef) and node.name == cls_name:
                 for statement in node.body:
@@ -89,11 +89,11 @@ def first_line(node: FunctionNode) -> int:
 
 
 def assigned_names(statement: ast.stmt) -> set[str]:
-    """Return the plain names that a statement of a class or module body assigns."""
+    """Return the plain names that a statement of a class's body assigns or annotates."""
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
         targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+    elif isinstance(statement, ast.AnnAssign):
         targets = [statement.target]
     return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import collections
-import queue
 import types
 import weakref
 from typing import Any
@@ -22,8 +21,6 @@ _CONTAINERS = (
     weakref.WeakKeyDictionary,
     weakref.WeakValueDictionary,
     weakref.WeakSet,
-    queue.Queue,
-    queue.SimpleQueue,
 )
 GATHERING = frozenset(
     {
@@ -35,8 +32,6 @@ GATHERING = frozenset(
         "insert",
         "update",
         "subtract",
-        "put",
-        "put_nowait",
         "__setitem__",
         "symmetric_difference_update",
         "intersection_update",

@@ -21,6 +21,7 @@ from stormline.cli.reading.libraries import CONNECTION_CLASS, DATABASES, HTTP, S
 from stormline.cli.reading.objects import pickles_itself
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.source import read_source
+from stormline.cli.reading.values import Foreign
 from stormline.cli.rules.finding import Finding
 
 RULE = "held-resource"
@@ -41,6 +42,7 @@ _RESOURCES = (
     mmap.mmap,
     shelve.Shelf,
     tempfile.TemporaryDirectory,
+    tempfile.SpooledTemporaryFile,
     threading.Thread,
     subprocess.Popen,
     concurrent.futures.Executor,
@@ -63,15 +65,31 @@ def _of_object(part: Part) -> Iterator[Finding]:
     if pickles_itself(type(part.declared)):
         return
     for name, value in getattr(part.declared, "__dict__", {}).items():
-        kind = _kind(value) or _kind_within(value, part.packages)
-        if kind is None:
-            continue
-        for assigned in part.view.assigned.get(name, []):
-            if assigned.code.name != "__init__" and len(part.view.assigned[name]) > 1:
-                continue
+        kind = _kind(value) or _kind_within(value, part.packages) or _descriptor(part, name, value)
+        place = None if kind is None else _where_assigned(part, name)
+        if place is not None:
             what = f"{part.who}: self.{name} of the declared {part.view.name} is {kind}"
-            yield Finding(RULE, assigned.code.file.shown, assigned.line, part.component.id, what, COPIED)
-            break
+            yield Finding(RULE, *place, part.component.id, what, COPIED)
+
+
+def _where_assigned(part: Part, name: str) -> tuple[str, int] | None:
+    """Return where `__init__` gives an attribute its value, else where the class names it, or begins."""
+    for assigned in part.view.assigned.get(name, []):
+        if assigned.code.name in ("__init__", "__post_init__"):
+            return assigned.code.file.shown, assigned.line
+    places = [_in_body(layer.identity, name) for layer in part.view.layers]
+    return next((place for place in places if place is not None), None)
+
+
+def _descriptor(part: Part, name: str, value: Any) -> str | None:
+    """Tell of a number that stands for an open file of this process."""
+    for assigned in part.view.assigned.get(name, []) if type(value) is int else ():
+        made = part.scope(assigned.code).value(assigned.value)
+        if isinstance(made, Foreign) and (
+            made.dotted in ("os.open()", "os.dup()") or made.dotted.endswith(".fileno()")
+        ):
+            return "a descriptor of this process"
+    return None
 
 
 def _of_class(part: Part) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ REMEDY = (
 )
 _METHODS = ("emit_batch", "emit_partition_batch", "emit_partition_batch_new")
 _EMITS = frozenset({"emit", "emit_all", "emit_direct", "emit_batch"})
+_PUTS = frozenset({"append", "add", "extend", "insert", "update", "setdefault"})
 _DEPTH_MAX = 5
 
 Source = tuple[ast.Call, Scope]
@@ -109,12 +110,15 @@ def _made_from(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
 
 
 def _put_into(name: str, scope: Scope) -> Iterator[ast.expr]:
-    """Yield what a function appends to a local list, or stores in a local dict."""
+    """Yield what a function puts into what a local name stands for, and the call that mixes it up."""
     for node in own_nodes(scope.code.node):
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="append" | "add" | "extend"), args=args):
-                if held == name:
-                    yield from args
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=put)) if held == name and put in _PUTS:
+                yield from (*node.args, *(keyword.value for keyword in node.keywords))
+            case ast.Call(func=ast.Attribute(attr="shuffle"), args=[ast.Name(id=held), *_]) if held == name:
+                yield node
+            case ast.Call(func=ast.Name(id="shuffle"), args=[ast.Name(id=held), *_]) if held == name:
+                yield node
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=held))], value=value) if held == name:
                 yield value
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from stormline import BaseBasicBolt, Config, TransactionalTopologyBuilder
+from stormline.cli.rules import copied_object
 from stormline.cli.rules.every import RULES, Report, check_plan
 from stormline.cli.target import load_target
 from stormline.topology.compiler import compile_topology
@@ -98,8 +99,7 @@ class TestFindings:
         assert report.findings[0].text() == (
             "tests/checked/wrong/copies.py:18: bolt 'stores': Stores.finish_batch, by the call in line 46 changes "
             "self.counts[word]: a copy of REPOSITORY.counts of module tests.checked.wrong.copies [copied-object]\n"
-            "    every attempt gets a fresh copy of the declared bolt and of all that its __init__ was given: a bolt of "
-            "the commit phase takes the object itself in prepare, by its name in the module; any other emits"
+            f"    {copied_object.REMEDY}"
         )
 
     def test_a_committer_on_the_executors_writes_state_of_a_worker(self) -> None:

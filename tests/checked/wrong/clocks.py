@@ -1,5 +1,7 @@
 """A spout that is its own coordinator, with an emitter that a method defines."""
 
+import random
+import threading
 import time
 
 from stormline import BaseBasicBolt, Fields, ITransactionalSpout
@@ -12,6 +14,7 @@ def stamp():
 
 class Ticks(ITransactionalSpout):
     def get_coordinator(self, conf, context):
+        self.woken = threading.Event()
         return self
 
     def get_emitter(self, conf, context):
@@ -20,6 +23,11 @@ class Ticks(ITransactionalSpout):
                 emit = collector.emit
                 for number in range(metadata):
                     emit([attempt, number, stamp()])
+                rows = [[attempt, number, 0] for number in range(3)]
+                random.shuffle(rows)  # ! unrepeatable-batch
+                row = {"number": 1}
+                row.update(at=time.monotonic())  # ! unrepeatable-batch
+                collector.emit_all([*rows, [attempt, *row.values()]])
 
             def cleanup_before(self, txid):
                 pass
@@ -31,6 +39,7 @@ class Ticks(ITransactionalSpout):
 
     def is_ready(self):
         time.sleep(0.1)  # ! sleeping-is-ready
+        self.woken.wait(1)  # ! sleeping-is-ready
         return True
 
     def initialize_transaction(self, txid, prev_metadata):

@@ -1,5 +1,6 @@
 """Effects in bolts that run again at every replay."""
 
+import csv
 import gzip
 import os
 import socket
@@ -30,9 +31,15 @@ class ToUnknown(BaseBasicBolt):
     def prepare(self, conf, context):
         self.db = registry.get("db")
         self.table = registry.get("table")
+        self.out = open(conf["out"], "a")
+        self.rows = csv.writer(self.out)
 
     def execute(self, tup, collector):
         self.db.execute(f"update counts set n = n + 1 where word = {tup[1]!r}")  # ! replayed-effect
+        self.table.put(tup[1])  # ! replayed-effect
+        self.out.write(tup[1])  # ! replayed-effect
+        self.rows.writerow([tup[1]])  # ! replayed-effect
+        print(tup[1], file=self.out)  # ! replayed-effect
 
 
 class CommitsOnly(BaseBasicBolt):
@@ -67,11 +74,14 @@ class ToServices(BaseBasicBolt):
 
     def execute(self, tup, collector):
         self.redis.incrby(tup[1], 1)  # ! replayed-effect
+        self.redis.set(tup[1], int(self.redis.get(tup[1]) or 0) + 1)  # ! replayed-effect
         self._send(tup)
 
     def _send(self, tup):
         self.socket.sendall(tup[1].encode())  # ! replayed-effect
         request.urlopen("http://hooks", data=b"x")  # ! replayed-effect
+        hook = request.Request("http://hooks", b"x")
+        request.urlopen(hook)  # ! replayed-effect
 
 
 class Repository:

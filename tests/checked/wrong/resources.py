@@ -1,8 +1,10 @@
 """Connections, files, locks and memory maps as attributes of declared objects."""
 
+import os
 import sqlite3
 import tempfile
 import threading
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +28,8 @@ class Mapped(BaseTransactionalBolt, ICommitter):
         self.totals = np.memmap(f"{self.path}/totals", dtype="int64", mode="w+", shape=8)  # ! held-resource
         self.parts = [np.memmap(f"{self.path}/parts", dtype="int64", mode="w+", shape=8)]  # ! held-resource
 
+        self.device = os.open("/dev/null", os.O_RDONLY)  # ! held-resource
+
     def execute(self, tup):
         pass
 
@@ -33,8 +37,17 @@ class Mapped(BaseTransactionalBolt, ICommitter):
         pass
 
 
+@dataclass
+class Field(BaseBasicBolt):
+    scratch: object = field(default_factory=tempfile.SpooledTemporaryFile)  # ! held-resource
+
+    def execute(self, tup, collector):
+        pass
+
+
 def topology():
     builder = TransactionalTopologyBuilder("resources", "words", spouts.words(), 1)
     builder.set_bolt("class", OfTheClass()).shuffle_grouping("words")
     builder.set_bolt("mapped", Mapped()).shuffle_grouping("words")
+    builder.set_bolt("field", Field()).shuffle_grouping("words")
     return builder

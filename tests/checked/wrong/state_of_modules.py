@@ -3,7 +3,6 @@
 import heapq
 import itertools
 import logging
-import queue
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
@@ -22,7 +21,7 @@ STATE = SimpleNamespace(last=None)
 TALLY = Tally()
 TOP = []
 IDS = itertools.count(1)
-WAITING = queue.Queue()
+LONGEST = {}
 
 
 class Forwarding(BaseBasicBolt):
@@ -44,7 +43,10 @@ class Containers(Forwarding):
         BY_LENGTH[len(word)].append(word)  # ! static-state
         STATE.last = word  # ! static-state
         heapq.heappush(TOP, word)  # ! static-state
-        WAITING.put(word)  # ! static-state
+        helpers.LATEST = word  # ! static-state
+        if word in COUNTS:
+            COUNTS[word] = COUNTS[word] + 1  # ! static-state
+        LONGEST[word[0]] = max(word, LONGEST.get(word[0], ""))  # ! static-state
         CACHE.setdefault("words", []).append(word)  # ! static-state
         log.debug("took %s", word)
         collector.emit(Values(tup[0], f"{word}-{next(IDS)}"))  # ! static-state
