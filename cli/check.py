@@ -24,8 +24,8 @@ def check_command(context: click.Context, /, target: str, conf: dict[str, object
     """Name what will not do what it seems, with line and remedy.
 
     Builds the topology and reads the source of its bolts, coordinators and emitters; runs none of them. What
-    reading cannot tell it is silent about. docs/check.md explains each rule; a comment `# stormline: allow RULE`
-    in the line silences one. The exit code is 1 where something is found.
+    reading cannot tell it is silent about. The exit code is 1 where something is found. docs/check.md explains
+    each rule, and how a comment in the line allows what is meant.
 
     Example: stormline check examples.words
     """

@@ -11,7 +11,7 @@ SHOWN_MAX = 10
 
 
 def print_findings(plan: Plan, target: str, module: str) -> None:
-    """Print the first findings of a topology that is about to run, on standard error; nothing where there is none.
+    """Print the first findings of a topology that is about to run, on standard error, each remedy once; else nothing.
 
     They stop nothing, and neither does a mistake in the reading.
     """
@@ -20,8 +20,10 @@ def print_findings(plan: Plan, target: str, module: str) -> None:
     except Exception as error:  # of ours: the user's topology can do without
         click.echo(f"not checked: {type(error).__name__} while reading ({error}); please report it", err=True)
         return
+    told: set[str] = set()
     for finding in findings[:SHOWN_MAX]:
-        click.echo(finding.text(), err=True)
+        click.echo(finding.text(remedy=finding.rule not in told), err=True)
+        told.add(finding.rule)
     if findings:
         more = f", the first {SHOWN_MAX} of them above" if len(findings) > SHOWN_MAX else ""
         click.echo(f"{counted(len(findings))}{more}; it runs all the same: see `stormline check {target}`", err=True)

@@ -23,10 +23,10 @@ from stormline.cli.rules.finding import Finding
 from stormline.topology.plan import Plan
 
 RULES = (
-    copied_object,
     static_state,
     replayed_effect,
     unchecked_txid,
+    copied_object,
     sleeping,
     unrepeatable,
     held_resource,

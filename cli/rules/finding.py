@@ -20,9 +20,10 @@ class Finding:
     what: str
     remedy: str
 
-    def text(self) -> str:
-        """Return it in two lines."""
-        return f"{self.path}:{self.line}: {self.what} [{self.rule}]\n    {self.remedy}"
+    def text(self, remedy: bool = True) -> str:
+        """Return it in two lines, or in one without the remedy."""
+        said = f"{self.path}:{self.line}: {self.what} [{self.rule}]"
+        return f"{said}\n    {self.remedy}" if remedy else said
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -113,7 +113,8 @@ def test_of_many_findings_a_run_prints_the_first(
     number = len(check_plan(plan, "tests.checked.wrong.state_of_modules").findings)
     findings.print_findings(plan, "shop", "tests.checked.wrong.state_of_modules")
     printed = capsys.readouterr().err.splitlines()
-    assert len(printed) == 2 * findings.SHOWN_MAX + 1
+    assert len(printed) == findings.SHOWN_MAX + 2
+    assert [line.startswith("    ") for line in printed] == [False, True, *[False] * findings.SHOWN_MAX]
     assert printed[-1] == (
         f"{number} findings, the first 10 of them above; it runs all the same: see `stormline check shop`"
     )

@@ -45,9 +45,7 @@ class Field(BaseBasicBolt):
         pass
 
 
-def topology():
-    builder = TransactionalTopologyBuilder("resources", "words", spouts.words(), 1)
-    builder.set_bolt("class", OfTheClass()).shuffle_grouping("words")
-    builder.set_bolt("mapped", Mapped()).shuffle_grouping("words")
-    builder.set_bolt("field", Field()).shuffle_grouping("words")
-    return builder
+topology = TransactionalTopologyBuilder("resources", "words", spouts.words(), 1)
+topology.set_bolt("class", OfTheClass()).shuffle_grouping("words")
+topology.set_bolt("mapped", Mapped()).shuffle_grouping("words")
+topology.set_bolt("field", Field()).shuffle_grouping("words")
