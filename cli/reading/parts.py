@@ -66,6 +66,17 @@ class Part:
         return reached([self.scope(code) for code in found if code is not None])
 
 
+def untold(part: Part) -> Iterator[str]:
+    """Yield the methods by which a spout makes what reading cannot tell."""
+    for method in ("get_coordinator", "get_emitter") if part.kind == "spout" else ():
+        code = part.method(method)
+        if code is not None:
+            scope = part.scope(code)
+            values = [scope.value(node) for node in scope.returned()]
+            if any(value is None for value in values):
+                yield method
+
+
 def parts_of(plan: Plan, packages: frozenset[str]) -> Iterator[Part]:
     """Yield the parts of a topology that are the user's own, in the order of declaration."""
     for component in plan.components.values():

@@ -82,6 +82,11 @@ def read_source(path: str, module_globals: Mapping[str, Any]) -> SourceFile | No
     return _read[path]
 
 
+def forget() -> None:
+    """Let go of all files: a run goes on for long after its check."""
+    _read.clear()
+
+
 def first_line(node: FunctionNode) -> int:
     """Return the line that a function's code names as its first: that of its first decorator."""
     decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list

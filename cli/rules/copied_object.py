@@ -12,8 +12,8 @@ from stormline.cli.rules.finding import Finding, found_at
 
 RULE = "copied-object"
 REMEDY = (
-    "the declared bolt is copied to where it runs, with all that its __init__ was given: a bolt of the commit phase takes "
-    "the object itself in prepare, by its name in the module; any other emits"
+    "the declared bolt is copied to where it runs, with all that its __init__ was given: a bolt of the commit phase "
+    "takes the object itself in prepare, by its name in the module; any other emits"
 )
 
 

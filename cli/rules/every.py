@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stormline.cli.reading.code import source_missing
-from stormline.cli.reading.parts import Part, parts_of
+from stormline.cli.reading.parts import Part, parts_of, untold
+from stormline.cli.reading.source import forget
 from stormline.cli.rules import (
     copied_object,
     emitter_state,
@@ -49,6 +51,7 @@ def check_plan(plan: Plan, module: str) -> Report:
     parts = list(parts_of(plan, packages))
     found = {finding: None for part in parts for rule in RULES for finding in rule.find(part)}
     unread = dict.fromkeys(sentence for part in parts for sentence in _unread(part, packages))
+    forget()
     findings = sorted(
         (finding for finding in found if not _is_allowed(finding)),
         key=lambda finding: (finding.path, finding.line, finding.rule),
@@ -62,9 +65,9 @@ def _is_allowed(finding: Finding) -> bool:
     return finding.rule in allowed.replace(",", " ").split()
 
 
-def _unread(part: Part, packages: frozenset[str]) -> list[str]:
-    return [
-        f"{part.who}: the source of {layer.name} cannot be read, so it was not checked"
-        for layer in part.view.layers
-        if isinstance(layer.identity, type) and source_missing(layer.identity, packages)
-    ]
+def _unread(part: Part, packages: frozenset[str]) -> Iterator[str]:
+    for layer in part.view.layers:
+        if isinstance(layer.identity, type) and source_missing(layer.identity, packages):
+            yield f"{part.who}: the source of {layer.name} cannot be read, so it was not checked"
+    for method in untold(part):
+        yield f"{part.who}: what {method} returns cannot be told by reading, so it was not checked"

@@ -53,11 +53,11 @@ def find(part: Part) -> Iterator[Finding]:
     """Yield each such attribute: those that `__init__` gave to the object, and those in the class's body.
 
     A class that says how it is pickled knows. What a class of the commit phase holds is shared by the driver's threads,
-    as it seems; a lock that guards what is made once a process, too.
+    as it seems, unless each import empties it; a lock that guards what is made once a process is none, either.
     """
     if part.kind in ("bolt", "spout"):
         yield from _of_object(part)
-    if part.kind == "emitter" or (part.kind == "bolt" and part.in_workers):
+    if part.kind in ("bolt", "emitter"):
         yield from _of_class(part)
 
 
@@ -65,7 +65,7 @@ def _of_object(part: Part) -> Iterator[Finding]:
     if pickles_itself(type(part.declared)):
         return
     for name, value in getattr(part.declared, "__dict__", {}).items():
-        kind = _kind(value) or _kind_within(value, part.packages) or _descriptor(part, name, value)
+        kind = _kind_of_copy(value) or _kind_within(value, part.packages) or _descriptor(part, name, value)
         place = None if kind is None else _where_assigned(part, name)
         if place is not None:
             what = f"{part.who}: self.{name} of the declared {part.view.name} is {kind}"
@@ -98,11 +98,19 @@ def _of_class(part: Part) -> Iterator[Finding]:
             kind = _kind(value)
             if kind is None or (isinstance(value, _LOCKS) and _guards_making(part, name)):
                 continue
+            if not part.in_workers and not _is_emptied(value):
+                continue
             place = _in_body(layer.identity, name)
             if place is not None:
                 remedy = LOCKS if isinstance(value, _LOCKS) else OF_CLASS
                 what = f"{part.who}: class {layer.name} holds {kind}, {name}"
                 yield Finding(RULE, *place, part.component.id, what, remedy)
+
+
+def _is_emptied(value: Any) -> bool:
+    """Tell whether opening it wrote: each Python worker that imports the module does so too."""
+    mode = getattr(value, "mode", None)
+    return (isinstance(value, io.IOBase) or type(value).__name__ == "memmap") and isinstance(mode, str) and "w" in mode
 
 
 def _in_body(cls: object, name: str) -> tuple[str, int] | None:
@@ -130,6 +138,13 @@ def _kind(value: Any) -> str | None:
     return None
 
 
+def _kind_of_copy(value: Any) -> str | None:
+    """Return what a resource is called that does not arrive as it was, though it can be pickled."""
+    cls = type(value)
+    known = isinstance(value, (*_RESOURCES, *_LOCKS)) or cls.__name__ == "memmap"
+    return None if pickles_itself(cls) and not known else _kind(value)
+
+
 def _kind_within(value: Any, packages: frozenset[str]) -> str | None:
     """Return the resource within a list, a dict, or an object of a user's class that does not say how it is pickled."""
     if isinstance(value, list | tuple):
@@ -140,7 +155,7 @@ def _kind_within(value: Any, packages: frozenset[str]) -> str | None:
         inner = list(getattr(value, "__dict__", {}).values())
     else:
         return None
-    found = next((kind for one in inner[:1000] if (kind := _kind(one)) is not None), None)
+    found = next((kind for one in inner[:1000] if (kind := _kind_of_copy(one)) is not None), None)
     return None if found is None else f"a {type(value).__name__} with {found}"
 
 

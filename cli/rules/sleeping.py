@@ -28,7 +28,11 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _waits(dotted: str, call: ast.Call) -> bool:
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
     if dotted in SLEEPS_WITH_TIMEOUT:
-        return any(keyword.arg == "timeout" for keyword in call.keywords) or len(call.args) > 1
-    first = call.args[0] if call.args else None
-    return dotted in SLEEPS and not (isinstance(first, ast.Constant) and not first.value)
+        return any(_is_long(time) for time in given or call.args[1:2])
+    return dotted in SLEEPS and all(_is_long(time) for time in given or call.args[:1])
+
+
+def _is_long(time: ast.expr) -> bool:
+    return not (isinstance(time, ast.Constant) and not time.value)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 
 from stormline.cli.reading.attempts import is_attempt, mentions_attempt
 from stormline.cli.reading.code import is_users
 from stormline.cli.reading.effects import Again, effect_at
 from stormline.cli.reading.guards import builds_on
+from stormline.cli.reading.objects import file_of
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.values import Foreign, Function, Object, Role, UserClass, Value
@@ -37,7 +37,7 @@ def find(part: Part) -> Iterator[Finding]:
 
     A value that is set, whatever was there, comes out the same a second time.
     """
-    if part.kind != "bolt" or not part.component.deferred or _has_other_bases(part):
+    if part.kind != "bolt" or not part.component.deferred or _has_other_bases(part) or _is_decorated(part):
         return
     places = list(part.reached(*_METHODS))
     writes = list(_additions(part))
@@ -124,10 +124,13 @@ def _has_other_bases(part: Part) -> bool:
     for cls in type(part.declared).__mro__:
         if cls.__module__.partition(".")[0] in ("stormline", "builtins", "abc", "typing"):
             continue
-        if not is_users(cls.__module__, _file(cls), part.packages):
+        if not is_users(cls.__module__, file_of(cls.__module__), part.packages):
             return True
     return False
 
 
-def _file(cls: type) -> str:
-    return getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+def _is_decorated(part: Part) -> bool:
+    """Tell whether a decorator, which is not read, has a say in what the bolt does."""
+    nodes = [code.node for code in part.view.methods() if code.name in _METHODS]
+    decorators = [one for node in nodes if not isinstance(node, ast.Lambda) for one in node.decorator_list]
+    return any(ast.unparse(one).rpartition(".")[2] != "override" for one in decorators)

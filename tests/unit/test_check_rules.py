@@ -189,6 +189,25 @@ class TestSources:
         monkeypatch.syspath_prepend(str(folder.parent))
         assert [finding.rule for finding in checked("ourshop.counting").findings] == ["static-state"]
 
+    def test_an_emitter_that_reading_cannot_tell_is_said_to_be_unread(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = """
+from stormline import Fields, ITransactionalSpout
+from tests.checked import spouts
+from tests.checked.wrong.clocks import Sink, Ticks
+
+class Chosen(Ticks):
+    def get_emitter(self, conf, context):
+        return conf["emitters"][0]
+
+def topology():
+    return spouts.chain("chosen", Sink(), spout=Chosen())
+"""
+        assert checked(written(tmp_path, monkeypatch, text, "chosen")).unread == (
+            "spout 'words': what get_emitter returns cannot be told by reading, so it was not checked",
+        )
+
     def test_ready_spouts_and_bolts_of_stormline_are_not_read(self) -> None:
         builder = TransactionalTopologyBuilder("ready", "words", spouts.words())
         report = check_plan(compile_topology(builder.build_topology()), "ready")

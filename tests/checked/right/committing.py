@@ -1,5 +1,7 @@
 """Committers that look at the txid, each in its way; and what comes out the same a second time."""
 
+import contextlib
+import functools
 import sqlite3
 import threading
 from collections import Counter
@@ -84,6 +86,35 @@ class IntoSql(Base):
                 self.db.execute("UPDATE fence SET txid = ?", [self.id.transaction_id])
 
 
+def once(function):
+    @functools.wraps(function)
+    def committed(self):
+        if LATEST.get("once", 0) < self.attempt.transaction_id:
+            function(self)
+            LATEST["once"] = self.attempt.transaction_id
+
+    return committed
+
+
+class ByDecorator(Base):
+    @once
+    def finish_batch(self):
+        self.totals.update(self.counts)
+
+
+@contextlib.contextmanager
+def skipping(attempt):
+    if LATEST.get("skipping") == attempt.transaction_id:
+        raise LookupError(attempt)
+    yield
+
+
+class ByContext(Base):
+    def finish_batch(self):
+        with contextlib.suppress(LookupError), skipping(self.attempt):
+            self.totals.update(self.counts)
+
+
 class Store:
     def __init__(self, url):
         self._db = registry.get(url)
@@ -134,7 +165,18 @@ class Upserting(BaseBasicBolt):
 
 def topology():
     builder = TransactionalTopologyBuilder("committing", "words", spouts.words(), 1)
-    bolts = [Compares(), ComparesByHelper(), ByTxid(), SetsWhateverWasThere(), IntoSql(), ByCommitId(), IntoRedis()]
+    bolts = [
+    ]
+        Compares(),
+        ComparesByHelper(),
+        ByTxid(),
+        SetsWhateverWasThere(),
+        IntoSql(),
+        ByCommitId(),
+        IntoRedis(),
+        ByDecorator(),
+        ByContext(),
+    ]
     for index, bolt in enumerate(bolts):
         builder.set_bolt(f"store-{index}", bolt).global_grouping("words")
     builder.set_bolt("downstream", Downstream()).global_grouping("store-0")

@@ -23,6 +23,9 @@ class OfTheClass(BaseBasicBolt):
 
 
 class Mapped(BaseTransactionalBolt, ICommitter):
+    connection = sqlite3.connect(":memory:")
+    trace = open("/dev/null", "w")  # ! held-resource
+
     def __init__(self):
         self.path = tempfile.mkdtemp()
         self.totals = np.memmap(f"{self.path}/totals", dtype="int64", mode="w+", shape=8)  # ! held-resource
