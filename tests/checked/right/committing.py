@@ -166,7 +166,6 @@ class Upserting(BaseBasicBolt):
 def topology():
     builder = TransactionalTopologyBuilder("committing", "words", spouts.words(), 1)
     bolts = [
-    ]
         Compares(),
         ComparesByHelper(),
         ByTxid(),
