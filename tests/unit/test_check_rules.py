@@ -93,6 +93,16 @@ def test_nothing_is_found_in_the_main_example(tmp_path: Path, monkeypatch: pytes
     assert checked("examples.flight_delays").findings == ()
 
 
+def test_in_ported_programs_that_are_right_only_the_pause_of_the_most_copied_tutorial_is_found() -> None:
+    ports = pytest.importorskip("tests.ports.expected").PORTS
+    rules = {}
+    for name, port in ports.items():
+        report = check_plan(compile_topology(port.topology(), port.conf()), port.program.__name__)
+        assert report.unread == ()
+        rules[name] = [finding.rule for finding in report.findings]
+    assert {name: found for name, found in rules.items() if found} == {"tutorial": ["sleeping-is-ready"]}
+
+
 class TestFindings:
     def test_name_component_method_and_remedy(self) -> None:
         report = checked("tests.checked.wrong.copies")
