@@ -50,7 +50,7 @@ class Part:
         """Whether it runs in Spark's Python workers."""
         if self.kind == "bolt":
             return not self.component.deferred or self.component.commit_placement is Placement.EXECUTORS
-        return self.kind == "emitter" and getattr(self.declared, "emits_on_executors", False) is True
+        return self.kind == "emitter" and self.declared.emits_on_executors is True
 
     def method(self, name: str) -> Code | None:
         """Return a method, where it is the user's own."""

@@ -55,7 +55,7 @@ def find(part: Part) -> Iterator[Finding]:
     A class that says how it is pickled knows. What a class of the commit phase holds is shared by the driver's threads,
     as it seems, unless each import empties it; a lock that guards what is made once a process is none, either.
     """
-    if part.kind in ("bolt", "spout"):
+    if part.kind == "bolt" or (part.kind == "spout" and part.declared.emits_on_executors is True):
         yield from _of_object(part)
     if part.kind in ("bolt", "emitter"):
         yield from _of_class(part)

@@ -2,8 +2,11 @@
 
 import logging
 import random
+import tempfile
 import time
 import uuid
+
+import numpy as np
 
 from stormline import BaseBasicBolt, Fields, IPartitionedTransactionalSpout, ITransactionalSpout
 from tests.checked import spouts
@@ -65,10 +68,11 @@ class Drawn(ITransactionalSpout):
 
 
 class Partitioned(IPartitionedTransactionalSpout):
-    """One that draws when a batch is new, and keeps state where it lives: in the driver."""
+    """One that draws when a batch is new, and keeps state and a file where it lives: in the driver."""
 
     def __init__(self, take):
         self.take = take
+        self.positions = np.memmap(f"{tempfile.mkdtemp()}/positions", dtype="int64", mode="w+", shape=2)
 
     def get_coordinator(self, conf, context):
         return self
