@@ -8,7 +8,6 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.findings import text_of
-from stormline.cli.rules.every import check_plan
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
 
@@ -29,6 +28,8 @@ def check_command(context: click.Context, /, target: str, conf: dict[str, object
 
     Example: stormline check examples.words
     """
+    from stormline.cli.rules.every import check_plan  # its modules are many, and other commands do without
+
     loaded = load_target(target)
     plan = compile_topology(loaded.topology, {**loaded.config, **conf})
     report = check_plan(plan, loaded.module.__name__)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from stormline.cli.rules.every import Report, check_plan
 from stormline.topology.plan import Plan
+
+if TYPE_CHECKING:
+    from stormline.cli.rules.every import Report
 
 SHOWN_MAX = 10
 
@@ -15,6 +19,8 @@ def print_findings(plan: Plan, target: str, module: str) -> None:
 
     They stop nothing, and neither does a mistake in the reading.
     """
+    from stormline.cli.rules.every import check_plan  # its modules are many, and other commands do without
+
     try:
         findings = check_plan(plan, module).findings
     except Exception as error:  # of ours: the user's topology can do without

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stormline.cli.reading.code import Code, code_of, is_users
+from stormline.cli.reading.live import is_a
 from stormline.cli.reading.source import own_nodes
 from stormline.cli.reading.values import UserClass
 
@@ -144,7 +145,7 @@ def _owned(cls: type, packages: frozenset[str]) -> bool:
 def _layer(cls: type, packages: frozenset[str]) -> Layer:
     codes = {}
     for name, found in vars(cls).items():
-        if isinstance(found, type):
+        if is_a(found, type):
             continue
         code = code_of(found, packages, cls, name)
         if code is not None:

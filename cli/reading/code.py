@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from stormline.cli.reading.live import is_a
 from stormline.cli.reading.source import FunctionNode, SourceFile, read_source
 
 if TYPE_CHECKING:
     from stormline.cli.reading.scope import Scope
 
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_WRAPPERS = (FunctionType, type(lru_cache(len)))
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
@@ -58,10 +59,11 @@ def is_users(module: str, path: str | None, packages: frozenset[str]) -> bool:
 
 def code_of(found: object, packages: frozenset[str], owner: type | None = None, name: str | None = None) -> Code | None:
     """Return the code of a function, or of one that is decorated; None where it is no user's, or cannot be read."""
-    kind = "static" if isinstance(found, staticmethod) else "class" if isinstance(found, classmethod) else "method"
+    kind = "static" if is_a(found, staticmethod) else "class" if is_a(found, classmethod) else "method"
     function = undecorated(found, name)
-    if not isinstance(function, FunctionType):
+    if not is_a(function, FunctionType):
         return None
+    assert isinstance(function, FunctionType)
     written: CodeType = function.__code__
     module_globals = function.__globals__
     if not is_users(str(module_globals.get("__name__", "")), written.co_filename, packages):
@@ -82,25 +84,23 @@ def code_of(found: object, packages: frozenset[str], owner: type | None = None, 
     return Code(node, file, module_globals, name or written.co_name, owner, kind, cells, defaults)
 
 
-def undecorated(found: object, name: str | None = None) -> object:
+def undecorated(found: Any, name: str | None = None) -> Any:
     """Return the function that stands behind a decorator, where that can be told."""
-    if isinstance(found, staticmethod | classmethod):
+    if is_a(found, staticmethod | classmethod):
         found = found.__func__
-    if isinstance(found, property):
+    elif is_a(found, property):
         found = found.fget
-    if isinstance(found, partial):
+    elif is_a(found, partial):
         found = found.func
-    try:
-        found = inspect.unwrap(found)  # type: ignore[arg-type]
-    except ValueError:
-        return found
-    if isinstance(found, FunctionType) and name is not None and found.__name__ != name:
+    while is_a(found, _WRAPPERS) and "__wrapped__" in found.__dict__:
+        found = found.__dict__["__wrapped__"]
+    if is_a(found, FunctionType) and name is not None and found.__name__ != name:
         for cell in found.__closure__ or ():
             try:
                 inner = cell.cell_contents
-            except ValueError:
+            except ValueError:  # not assigned yet
                 continue
-            if isinstance(inner, FunctionType) and inner.__name__ == name:
+            if is_a(inner, FunctionType) and inner.__name__ == name:
                 return inner
     return found
 

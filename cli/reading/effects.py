@@ -208,7 +208,7 @@ def _text_of(node: ast.expr, scope: Scope) -> str | None:
         texts = {constant_text(value) for value in scope.assigned[node.id]}
         return texts.pop() if len(texts) == 1 else None
     value = scope.value(node)
-    if isinstance(value, Known) and isinstance(value.value, str):
+    if isinstance(value, Known) and type(value.value) is str:
         return value.value
     if isinstance(node, ast.Call) and node.args and isinstance(value, Foreign) and value.dotted.endswith("text()"):
         return _text_of(node.args[0], scope)

@@ -6,40 +6,42 @@ import ast
 import re
 import sys
 from collections.abc import Mapping
-from types import FunctionType, ModuleType
+from functools import lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from stormline.cli.reading.classes import ClassView
 from stormline.cli.reading.code import code_of, is_users
+from stormline.cli.reading.live import is_a
 from stormline.cli.reading.state import is_container
 from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value, key_of
 
 _ATTEMPT_FIELD = re.compile(r"tx|attempt|batch|(^|[-_])id$", re.I)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, type(lru_cache(len)))
 
 
 def object_value(found: Any, name: str, home: str, packages: frozenset[str], dotted: str | None = None) -> Value | None:
     """Return what an object that exists is for the reader."""
-    if isinstance(found, ModuleType):
+    if is_a(found, ModuleType):
         if is_users(found.__name__, getattr(found, "__file__", None), packages):
             return Known(found, name, home)
         return Foreign(found.__name__)
-    if isinstance(found, type):
+    if is_a(found, type):
         if is_users(found.__module__, file_of(found.__module__), packages):
             return UserClass(ClassView.of(found, packages))
         return Foreign(dotted or f"{found.__module__}.{found.__qualname__}".removeprefix("builtins."))
-    if isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+    if is_a(found, _FUNCTIONS):
         code = code_of(found, packages)
         if code is not None:
             return Function(code)
-    if callable(found) and hasattr(found, "__qualname__"):
-        own = f"{getattr(found, '__module__', None) or '?'}.{found.__qualname__}"
+        own = f"{found.__module__ or '?'}.{getattr(found, '__qualname__', name)}"
         return Foreign(dotted or own.removeprefix("builtins."))
     return Known(found, name, home)
 
 
 def held_value(found: Any, attr: str, module: Mapping[str, Any], packages: frozenset[str]) -> Value | None:
     """Return what an attribute of the declared object is: a copy of what a variable of the module has, or its own."""
-    if isinstance(found, type | FunctionType | ModuleType):
+    if is_a(found, (type, ModuleType, *_FUNCTIONS)):
         return object_value(found, attr, "", packages)
     cls = type(found)
     users = is_users(cls.__module__, file_of(cls.__module__), packages)

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from stormline.cli.reading.classes import ClassView, pairs_of
 from stormline.cli.reading.code import Code, is_users
+from stormline.cli.reading.live import attributes_of, is_a
 from stormline.cli.reading.objects import agreed, file_of, held_value, item_of, object_value
 from stormline.cli.reading.source import own_nodes
 from stormline.cli.reading.state import is_container
@@ -178,7 +179,7 @@ class Scope:
     def _attribute(self, node: ast.Attribute) -> Value | None:
         base, attr = self.value(node.value), node.attr
         match base:
-            case Known(value=ModuleType() as module):
+            case Known(value=module) if is_a(module, ModuleType):
                 if attr not in vars(module):
                     return None
                 home = f"module {module.__name__}"
@@ -200,8 +201,8 @@ class Scope:
         return None
 
     def _attribute_of_known(self, base: Known, attr: str) -> Value | None:
-        own = getattr(base.value, "__dict__", {})
-        if isinstance(own, Mapping) and attr in own:
+        own = attributes_of(base.value)
+        if attr in own:
             found = object_value(own[attr], f"{base.name}.{attr}", base.home, self.packages)
             return replace(found, copied=base.copied) if isinstance(found, Known) else found
         cls = type(base.value)
@@ -230,7 +231,7 @@ class Scope:
         if base.after is not None:
             return Foreign(f"super().{attr}")
         values: list[Value | None] = []
-        live = getattr(base.live, "__dict__", {})
+        live = attributes_of(base.live)
         for assigned in base.view.assigned.get(attr, ()):
             if assigned.code.name == "__init__" and attr in live:
                 continue

@@ -8,6 +8,8 @@ import types
 import weakref
 from typing import Any
 
+from stormline.cli.reading.live import is_a
+
 _CONTAINERS = (
     dict,
     list,
@@ -43,12 +45,12 @@ GATHERING = frozenset(
 
 def is_container(value: Any) -> bool:
     """Tell whether an object holds other values, and can be given more."""
-    return isinstance(value, _CONTAINERS) or _is_array(value)
+    return is_a(value, _CONTAINERS) or _is_array(value)
 
 
 def is_namespace(value: Any) -> bool:
     """Tell whether it is an object that only holds attributes."""
-    return isinstance(value, types.SimpleNamespace)
+    return is_a(value, types.SimpleNamespace)
 
 
 def _is_array(value: Any) -> bool:

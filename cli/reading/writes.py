@@ -9,6 +9,7 @@ from enum import Enum
 from types import FunctionType, ModuleType
 
 from stormline.cli.reading.code import is_users
+from stormline.cli.reading.live import is_a
 from stormline.cli.reading.reach import Place
 from stormline.cli.reading.state import GATHERING, is_container, is_namespace
 from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, UserClass, Value
@@ -117,7 +118,7 @@ def _owner(owner: Value | None, place: Place) -> Known | None:
             return Known(code.node, code.name, f"function {code.name}")
         case Inside(root=root):
             return root
-        case Known(value=ModuleType() | FunctionType()):
+        case Known(value=value) if is_a(value, (ModuleType, FunctionType)):
             return owner
         case Known(value=value):
             cls = type(value)

@@ -18,6 +18,7 @@ from typing import Any
 from stormline.cli.reading.code import is_users
 from stormline.cli.reading.guards import asks_for_absence
 from stormline.cli.reading.libraries import CONNECTION_CLASS, DATABASES, HTTP, STORES
+from stormline.cli.reading.live import attributes_of, is_a
 from stormline.cli.reading.objects import pickles_itself
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.source import read_source
@@ -64,7 +65,7 @@ def find(part: Part) -> Iterator[Finding]:
 def _of_object(part: Part) -> Iterator[Finding]:
     if pickles_itself(type(part.declared)):
         return
-    for name, value in getattr(part.declared, "__dict__", {}).items():
+    for name, value in attributes_of(part.declared).items():
         kind = _kind_of_copy(value) or _kind_within(value, part.packages) or _descriptor(part, name, value)
         place = None if kind is None else _where_assigned(part, name)
         if place is not None:
@@ -96,21 +97,23 @@ def _of_class(part: Part) -> Iterator[Finding]:
     for layer in part.view.layers:
         for name, value in layer.attributes.items():
             kind = _kind(value)
-            if kind is None or (isinstance(value, _LOCKS) and _guards_making(part, name)):
+            if kind is None or (is_a(value, _LOCKS) and _guards_making(part, name)):
                 continue
             if not part.in_workers and not _is_emptied(value):
                 continue
             place = _in_body(layer.identity, name)
             if place is not None:
-                remedy = LOCKS if isinstance(value, _LOCKS) else OF_CLASS
+                remedy = LOCKS if is_a(value, _LOCKS) else OF_CLASS
                 what = f"{part.who}: class {layer.name} holds {kind}, {name}"
                 yield Finding(RULE, *place, part.component.id, what, remedy)
 
 
 def _is_emptied(value: Any) -> bool:
     """Tell whether opening it wrote: each Python worker that imports the module does so too."""
+    if not is_a(value, io.IOBase) and type(value).__name__ != "memmap":
+        return False
     mode = getattr(value, "mode", None)
-    return (isinstance(value, io.IOBase) or type(value).__name__ == "memmap") and isinstance(mode, str) and "w" in mode
+    return isinstance(mode, str) and "w" in mode
 
 
 def _in_body(cls: object, name: str) -> tuple[str, int] | None:
@@ -129,9 +132,9 @@ def _kind(value: Any) -> str | None:
     cls = type(value)
     top = cls.__module__.partition(".")[0]
     name = f"a {cls.__module__}.{cls.__qualname__}".replace("a _thread.", "a ").replace("a _io.", "an io.")
-    if isinstance(value, io.StringIO | io.BytesIO):
+    if is_a(value, (io.StringIO, io.BytesIO)):
         return None
-    if isinstance(value, (*_RESOURCES, *_LOCKS)) or (top == "numpy" and cls.__name__ == "memmap"):
+    if is_a(value, (*_RESOURCES, *_LOCKS)) or (top == "numpy" and cls.__name__ == "memmap"):
         return name
     if top in DATABASES | STORES | HTTP and CONNECTION_CLASS.search(cls.__name__):
         return name
@@ -141,18 +144,18 @@ def _kind(value: Any) -> str | None:
 def _kind_of_copy(value: Any) -> str | None:
     """Return what a resource is called that does not arrive as it was, though it can be pickled."""
     cls = type(value)
-    known = isinstance(value, (*_RESOURCES, *_LOCKS)) or cls.__name__ == "memmap"
+    known = is_a(value, (*_RESOURCES, *_LOCKS)) or cls.__name__ == "memmap"
     return None if pickles_itself(cls) and not known else _kind(value)
 
 
 def _kind_within(value: Any, packages: frozenset[str]) -> str | None:
     """Return the resource within a list, a dict, or an object of a user's class that does not say how it is pickled."""
-    if isinstance(value, list | tuple):
+    if is_a(value, (list, tuple)):
         inner = list(value)
-    elif isinstance(value, dict):
+    elif is_a(value, dict):
         inner = list(value.values())
     elif is_users(type(value).__module__, "", packages) and not pickles_itself(type(value)):
-        inner = list(getattr(value, "__dict__", {}).values())
+        inner = list(attributes_of(value).values())
     else:
         return None
     found = next((kind for one in inner[:1000] if (kind := _kind_of_copy(one)) is not None), None)

@@ -126,6 +126,6 @@ def test_a_mistake_in_the_reading_stops_no_run(
     def fails(plan: Plan, module: str) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(findings, "check_plan", fails)
+    monkeypatch.setattr("stormline.cli.rules.every.check_plan", fails)
     findings.print_findings(plan_of("examples.words"), "examples.words", "examples.words")
     assert capsys.readouterr().err == "not checked: RecursionError while reading (too deep); please report it\n"

@@ -158,6 +158,35 @@ class TestAllowing:
         assert len(checked(module).findings) == findings
 
 
+PROXIED = """
+from stormline import BaseBasicBolt
+from tests.checked import spouts
+
+class Proxy:
+    def __getattribute__(self, name):
+        raise RuntimeError(f"asked for {name}")
+
+class Lazy:
+    __dict__ = property(lambda self: 1 / 0)
+
+proxy, lazy = Proxy(), Lazy()
+
+class Asks(BaseBasicBolt):
+    def execute(self, tup, collector):
+        proxy.counts[tup[1]] += 1
+        lazy.counts.append(lazy.count)
+        with proxy as opened:
+            opened.execute("select 1")
+
+def topology():
+    return spouts.chain("proxied", Asks())
+"""
+
+
+def test_no_object_that_the_code_names_is_asked_for_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked(written(tmp_path, monkeypatch, PROXIED, "proxied")) == Report((), ())
+
+
 class TestSources:
     def test_a_module_in_a_zip_is_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with zipfile.ZipFile(tmp_path / "bolts.zip", "w") as file:
