@@ -16,7 +16,8 @@ from stormline.cli.reading.live import is_a
 from stormline.cli.reading.state import is_container
 from stormline.cli.reading.values import Foreign, Function, Inside, Known, Object, Role, UserClass, Value, key_of
 
-_ATTEMPT_FIELD = re.compile(r"tx|attempt|batch|(^|[-_])id$", re.I)
+_ATTEMPT_FIELD = re.compile(r"id|tx.*|transaction.*|.*attempt.*|batch.*", re.I)
+_TUPLES = ("tuple", "tuple.values", "tuple.get_values()")
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, type(lru_cache(len)))
 
 
@@ -72,7 +73,6 @@ def agreed(values: list[Value | None]) -> Value | None:
 def item_of(base: Value | None, index: ast.expr) -> Value | None:
     """Return what `base[index]` stands for."""
     key = index.value if isinstance(index, ast.Constant) else None
-    first = (type(key) is int and key == 0) or (isinstance(key, str) and _ATTEMPT_FIELD.search(key) is not None)
     match base:
         case Known(value=value) if is_container(value):
             return Inside(base)
@@ -80,8 +80,12 @@ def item_of(base: Value | None, index: ast.expr) -> Value | None:
             return base
         case Foreign(dotted=dotted):
             return Foreign(f"{dotted}[]", base.receiver, base.call)
-        case Role(name="tuple" | "tuple.values") if first:
+        case Role(name=role) if role in _TUPLES and type(key) is int and key == 0:
             return Role("attempt")
+        case Role(name="tuple" | "tuple.values" | "tuple.get_values()") if isinstance(
+            key, str
+        ) and _ATTEMPT_FIELD.fullmatch(key):
+            return Role("attempt?")
         case Role(name="attempt"):
             return Role("txid")
     return None

@@ -194,7 +194,7 @@ class Scope:
                 return Foreign(f"{dotted}.{attr}", base.receiver, base.call)
             case Inside():
                 return base
-            case Role(name="attempt"):
+            case Role(name="attempt" | "attempt?"):
                 return Role("txid" if attr == "transaction_id" else f"attempt.{attr}")
             case Role(name=role):
                 return Role(f"{role}.{attr}")

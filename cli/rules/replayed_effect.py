@@ -32,4 +32,4 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _names_attempt(effect: Effect) -> bool:
-    return mentions_attempt(effect.call, effect.place.scope)
+    return mentions_attempt(effect.call, effect.place.scope, surely=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from stormline.cli.reading.attempts import origins_of
 from stormline.cli.reading.libraries import CHANCE, CHANCE_MODULES, CLOCK, CLOCK_WITHOUT_ARGUMENTS, NO_CHANCE
 from stormline.cli.reading.parts import Part
 from stormline.cli.reading.reach import Place
@@ -99,14 +100,10 @@ def _made_from(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         inner = scope.enter(callee, node) if isinstance(callee, Function) else None
         for returned in inner.returned() if inner is not None else ():
             yield returned, inner  # type: ignore[misc]
-    elif isinstance(node, ast.Name):
-        for made in (*scope.assigned.get(node.id, ()), *_put_into(node.id, scope)):
-            yield made, scope
-    elif isinstance(node, ast.Attribute):
-        owner = scope.value(node.value)
-        if isinstance(owner, Object) and owner.itself:
-            for assigned in owner.view.assigned.get(node.attr, ()):
-                yield assigned.value, scope.scope_of(assigned.code, owner)
+    elif isinstance(node, ast.Name | ast.Attribute):
+        yield from origins_of(node, scope)
+        for put in _put_into(node.id, scope) if isinstance(node, ast.Name) else ():
+            yield put, scope
 
 
 def _put_into(name: str, scope: Scope) -> Iterator[ast.expr]:

@@ -18,6 +18,8 @@ from stormline.cli.rules.every import RULES, Report, check_plan
 from stormline.cli.target import load_target
 from stormline.topology.compiler import compile_topology
 from tests.checked import spouts
+from tests.holding import ALL_HOLDING
+from tests.ports.expected import PORTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "checked"
@@ -94,13 +96,22 @@ def test_nothing_is_found_in_the_main_example(tmp_path: Path, monkeypatch: pytes
 
 
 def test_in_ported_programs_that_are_right_only_the_pause_of_the_most_copied_tutorial_is_found() -> None:
-    ports = pytest.importorskip("tests.ports.expected").PORTS
     rules = {}
-    for name, port in ports.items():
+    for name, port in PORTS.items():
         report = check_plan(compile_topology(port.topology(), port.conf()), port.program.__name__)
         assert report.unread == ()
         rules[name] = [finding.rule for finding in report.findings]
     assert {name: found for name, found in rules.items() if found} == {"tutorial": ["sleeping-is-ready"]}
+
+
+@pytest.mark.parametrize("placement", ["driver", "executors"])
+def test_nothing_is_found_in_committers_that_hold_what_must_not_be_copied(placement: str, tmp_path: Path) -> None:
+    builder = TransactionalTopologyBuilder("holding", "words", spouts.words())
+    for holding in ALL_HOLDING:
+        if placement in holding.placements:
+            builder.set_bolt(holding.__name__, holding(tmp_path)).global_grouping("words")
+    plan = compile_topology(builder.build_topology(), {Config.TOPOLOGY_COMMIT_PLACEMENT: placement})
+    assert [finding.text() for finding in check_plan(plan, "tests.holding").findings] == []
 
 
 class TestFindings:

@@ -1,6 +1,7 @@
 """What a process may well keep for itself: connections, caches, locks that guard them, loggers, what prepare sets."""
 
 import functools
+import itertools
 import logging
 import os
 import queue
@@ -33,6 +34,7 @@ _table = {}
 _told = set()
 _prices, _priced_at = {}, {}
 _waiting = queue.Queue()
+_numbers, _by_attempt = itertools.count(), {}
 
 
 def connection(path):
@@ -193,6 +195,8 @@ class Count(BaseBatchBolt):
         self.collector, self.id = collector, batch_id
         self.counts = defaultdict(int)
         self.gathered = Gathered()
+        self.number = next(_numbers)
+        _by_attempt[batch_id] = []
         self.queue = queue.Queue()
         self.by_length = {}
         self.text = []
@@ -201,6 +205,7 @@ class Count(BaseBatchBolt):
     def execute(self, tup):
         self.counts[tup[1]] += self.table.get(tup[1], 1)
         self.gathered.add(tup[1])
+        _by_attempt[self.id].append(tup[1])
         self.queue.put(tup[1])
         self.by_length.setdefault(len(tup[1]), []).append(tup[1])
         self.text.insert(0, tup[1])
@@ -210,6 +215,7 @@ class Count(BaseBatchBolt):
         gathered.rows += 0
 
     def finish_batch(self):
+        _by_attempt.pop(self.id)
         for word, count in sorted(self.counts.items(), key=lambda item: item[1]):
             self.collector.emit(Values(self.id, word, count))
 

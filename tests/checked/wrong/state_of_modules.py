@@ -44,6 +44,7 @@ class Containers(Forwarding):
         STATE.last = word  # ! static-state
         heapq.heappush(TOP, word)  # ! static-state
         helpers.LATEST = word  # ! static-state
+        LONGEST[tup["user_id"]] = tup["id"]  # ! static-state
         if word in COUNTS:
             COUNTS[word] = COUNTS[word] + 1  # ! static-state
         LONGEST[word[0]] = max(word, LONGEST.get(word[0], ""))  # ! static-state
