@@ -82,9 +82,7 @@ def item_of(base: Value | None, index: ast.expr) -> Value | None:
             return Foreign(f"{dotted}[]", base.receiver, base.call)
         case Role(name=role) if role in _TUPLES and type(key) is int and key == 0:
             return Role("attempt")
-        case Role(name="tuple" | "tuple.values" | "tuple.get_values()") if isinstance(
-            key, str
-        ) and _ATTEMPT_FIELD.fullmatch(key):
+        case Role(name=role) if role in _TUPLES and isinstance(key, str) and _ATTEMPT_FIELD.fullmatch(key):
             return Role("attempt?")
         case Role(name="attempt"):
             return Role("txid")
