@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from stormline.cli.conf import conf_option
+from stormline.cli.findings import print_findings
 from stormline.cli.target import TARGET_HELP, load_target
+from stormline.topology.compiler import compile_topology
 from stormline.topology.config import check_config
 
 
@@ -88,10 +90,12 @@ def run_command(
     loaded = load_target(target)
     config = {**loaded.config, **conf}
     check_config(config, "the configuration")
+    plan = compile_topology(loaded.topology, config)
     theirs = config.pop("spark.master", "local[*]")
     master = options.pop("master") or theirs
     if fresh or state_dir is not None:
         check_embedded("--fresh" if fresh else "--state-dir", config)
     elif zookeeper_hosts(config) is None:
         state_dir = default_state_dir(loaded.topology.id)
+    print_findings(plan, target, loaded.module.__name__)
     context.exit(run_target(loaded, config, RunOptions(state_dir, master, **options), progress))

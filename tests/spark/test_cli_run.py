@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from stormline.cli.rules import copied_object
+
 ROOT = Path(__file__).resolve().parents[2]
 STORMLINE = [sys.executable, "-m", "stormline.cli.main"]
 NUMBERS = "tests.topologies.numbers"
@@ -103,6 +105,22 @@ def test_a_run_ends_when_its_spout_is_drained_and_prints_the_report(numbers: Num
     assert end["transactions_per_sec"] > 0
     assert numbers.sums() == SUMS
     assert (numbers.directory / ".stormline" / "numbers").is_dir()
+
+
+def test_what_will_not_do_what_it_seems_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*STORMLINE, "run", "tests.checked.wrong.copies", "--fresh", "--master", "local[2]"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECS_MAX,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if line.endswith("[copied-object]")]) == 4
+    assert lines.count(f"    {copied_object.REMEDY}") == 1
+    assert lines.count("4 findings; it runs all the same: see `stormline check tests.checked.wrong.copies`") == 1
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

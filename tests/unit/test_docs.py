@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs import generate
+from stormline.cli.rules.every import RULES
 from stormline.topology.config import KNOWN_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,11 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 def test_every_key_is_in_the_docs() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     assert [key for key in KNOWN_KEYS if f"`{key}`" not in page] == []
+
+
+def test_every_rule_of_the_check_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == [rule.RULE for rule in RULES]
 
 
 def test_links_of_the_docs_lead_somewhere() -> None:
