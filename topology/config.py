@@ -23,6 +23,7 @@ NAME = "topology.name"
 TRANSACTIONAL_ID = "topology.transactional.id"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
+TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
@@ -135,7 +136,7 @@ KNOWN_KEYS: dict[str, Key] = {
     "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
     "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
     "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
-    "topology.tick.tuple.freq.secs": _ignored("any", "Storm's tick tuples."),
+    TICK_TUPLE_FREQ_SECS: _ignored("no ticks", "Storm's tick tuples."),
     "topology.metrics.consumer.register": _ignored("any", "Storm's metrics."),
     "topology.priority": _ignored("any", "Storm's scheduler."),
     "topology.scheduler.strategy": _ignored("any", "Storm's scheduler."),
@@ -241,6 +242,11 @@ _CHECKS: dict[str, tuple[str, Any]] = {
         "the path of a file, or None",
         lambda v: v is None or (isinstance(v, str) and v != "" and v.isprintable()),
     ),
+    "no ticks": (
+        "None, since there are no tick tuples here: do at the end of a batch, in finish_batch, which every task runs "
+        "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
+        lambda v: v is None,
+    ),
     "any": ("any value", lambda v: True),
 }
 
@@ -299,6 +305,7 @@ class Config(dict[str, Any]):
     TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
+    TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
     TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
