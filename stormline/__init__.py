@@ -42,6 +42,7 @@ from stormline.topology.grouping import CustomStreamGrouping, GlobalStreamId, Gr
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.streams import OutputFieldsDeclarer
+from stormline.topology.subtopology import BatchSubtopologyBuilder
 from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
 
@@ -66,6 +67,7 @@ __all__ = [
     "BaseTransactionalBolt",
     "BaseTransactionalSpout",
     "BatchSource",
+    "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "Collector",
     "Conf",

@@ -45,6 +45,7 @@ PROMISED = [
     "CustomStreamGrouping",
     "TopologyHandle",
     "Plan",
+    "BatchSubtopologyBuilder",
 ]
 
 
