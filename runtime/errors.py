@@ -118,6 +118,14 @@ class EngineStopped(StormlineError):
     """Spark cannot process waves any more, or fails each of them."""
 
 
+class DRPCExecutionException(StormlineError):
+    """A DRPC request that has no result; where user code has raised, its error is the cause."""
+
+
+class UnknownFunction(StormlineError, LookupError):
+    """A DRPC function that nobody answers."""
+
+
 class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
 

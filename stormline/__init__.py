@@ -36,6 +36,7 @@ from stormline.topology.contracts import (
     ITransactionalSpout,
     Metadata,
 )
+from stormline.topology.drpc import LinearDRPCTopologyBuilder
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
 from stormline.topology.grouping import CustomStreamGrouping, GlobalStreamId, Grouping, GroupingKind
@@ -47,9 +48,11 @@ from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
 
 if TYPE_CHECKING:
+    from stormline.runtime.errors import DRPCExecutionException
     from stormline.runtime.handle import TopologyHandle
     from stormline.runtime.in_process_cluster import InProcessCluster
     from stormline.runtime.local_cluster import LocalCluster
+    from stormline.runtime.local_drpc import LocalDRPC
     from stormline.runtime.progress import Snapshot
     from stormline.runtime.rotating_transactional_state import RotatingTransactionalState
     from stormline.runtime.storm_submitter import StormSubmitter
@@ -73,6 +76,7 @@ __all__ = [
     "Conf",
     "Config",
     "CustomStreamGrouping",
+    "DRPCExecutionException",
     "FailedException",
     "Fields",
     "FileTransactionalSpout",
@@ -94,7 +98,9 @@ __all__ = [
     "ITransactionalEmitter",
     "ITransactionalSpout",
     "InProcessCluster",
+    "LinearDRPCTopologyBuilder",
     "LocalCluster",
+    "LocalDRPC",
     "MemoryTransactionalSpout",
     "Metadata",
     "OpaqueMemoryTransactionalSpout",
@@ -121,9 +127,11 @@ __all__ = [
 
 
 _OF_THE_DRIVER = {
+    "DRPCExecutionException": "errors",
     "InProcessCluster": "in_process_cluster",
     "LocalCluster": "local_cluster",
     "RotatingTransactionalState": "rotating_transactional_state",
+    "LocalDRPC": "local_drpc",
     "Snapshot": "progress",
     "StormSubmitter": "storm_submitter",
     "TopologyHandle": "handle",

@@ -128,6 +128,16 @@ class SpoutDeclarer(ComponentDeclarer):
 class BoltDeclarer(ComponentDeclarer):
     """Settings and groupings of one bolt; every call returns the declarer."""
 
+    @property
+    def committer(self) -> bool:
+        """Whether it was declared as a committer."""
+        return self._committer
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether it has a grouping."""
+        return bool(self._inputs)
+
     def copy(self) -> BoltDeclarer:
         """Return a declarer of the same bolt, with settings and groupings of its own from now on."""
         copied = copy.copy(self)

@@ -136,7 +136,12 @@ KNOWN_KEYS: dict[str, Key] = {
     "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
     "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
     "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
-    TICK_TUPLE_FREQ_SECS: _ignored("no ticks", "Storm's tick tuples."),
+    TICK_TUPLE_FREQ_SECS: Key(
+        "no ticks",
+        None,
+        "Only None is taken: there are no tick tuples. `finish_batch` runs once a batch in every task, with no tuples "
+        "too; do there what a tick did.",
+    ),
     "topology.metrics.consumer.register": _ignored("any", "Storm's metrics."),
     "topology.priority": _ignored("any", "Storm's scheduler."),
     "topology.scheduler.strategy": _ignored("any", "Storm's scheduler."),

@@ -46,6 +46,9 @@ PROMISED = [
     "TopologyHandle",
     "Plan",
     "BatchSubtopologyBuilder",
+    "DRPCExecutionException",
+    "LinearDRPCTopologyBuilder",
+    "LocalDRPC",
 ]
 
 
