@@ -303,6 +303,11 @@ class TaskCollector:
         self._closed = True
         self._plain = {}
 
+    def hear(self, route_of: Callable[[str], Route]) -> None:
+        """Let one more route of each stream, the first to be asked, take what is routed from now on."""
+        for stream, output in self._outputs.items():
+            output.routes = (route_of(stream), *output.routes)
+
     def _checked(self, rows: Sequence[Sequence[Any]], output: Output, stream: str) -> list[Row]:
         for row in rows:
             self._check(row, output, stream)

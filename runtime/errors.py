@@ -126,6 +126,18 @@ class UnknownFunction(StormlineError, LookupError):
     """A DRPC function that nobody answers."""
 
 
+class InvalidMetric(StormlineError, ValueError):
+    """A metric that cannot be registered."""
+
+
+class InvalidHook(StormlineError, TypeError):
+    """A task hook that is none."""
+
+
+class HookTooLate(StormlineError, RuntimeError):
+    """A task hook that would hear nothing any more."""
+
+
 class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
 

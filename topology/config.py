@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
-from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
+from stormline.topology.identifiers import NAME_CHARS_MAX, is_dotted, is_host, is_znode_path
 from stormline.topology.registration import Registration, Serializer
 from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
 from stormline.topology.storm_names import storm_names
@@ -23,6 +23,7 @@ NAME = "topology.name"
 TRANSACTIONAL_ID = "topology.transactional.id"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
+AUTO_TASK_HOOKS = "topology.auto.task.hooks"
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
@@ -136,6 +137,12 @@ KNOWN_KEYS: dict[str, Key] = {
     "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
     "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
     "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
+    AUTO_TASK_HOOKS: Key(
+        "hooks",
+        None,
+        "Classes of task hooks, or their names `package.module.Class`, of which every task gets one; see "
+        "[metrics](metrics.md).",
+    ),
     TICK_TUPLE_FREQ_SECS: Key(
         "no ticks",
         None,
@@ -252,6 +259,10 @@ _CHECKS: dict[str, tuple[str, Any]] = {
         "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
         lambda v: v is None,
     ),
+    "hooks": (
+        "a list of classes of task hooks, or of their names 'package.module.Class', or None",
+        lambda v: v is None or (isinstance(v, (list, tuple)) and all(callable(h) or is_dotted(h) for h in v)),
+    ),
     "any": ("any value", lambda v: True),
 }
 
@@ -310,6 +321,7 @@ class Config(dict[str, Any]):
     TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
+    TOPOLOGY_AUTO_TASK_HOOKS = AUTO_TASK_HOOKS
     TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS

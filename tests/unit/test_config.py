@@ -72,6 +72,11 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
         "None, since there are no tick tuples here: do at the end of a batch, in finish_batch, which every task runs "
         "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
     ),
+    "hooks": (
+        [None, [], ["a.b.Hook"], (dict,)],
+        ["a.b.Hook", [3], ["Hook"], ["a..b"], {"a.b": 1}, 1],
+        "a list of classes of task hooks, or of their names 'package.module.Class', or None",
+    ),
     "any": ([None, 1, object()], [], "any value"),
 }
 
