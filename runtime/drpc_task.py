@@ -16,9 +16,12 @@ from stormline.runtime.columns import Row, Tuples, rows_of
 from stormline.runtime.guard import failure_of
 from stormline.runtime.routes import HandOver
 from stormline.runtime.routing import Split
+from stormline.runtime.task_context import TaskContext
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.task_hooks import hooked_batch_bolt, tell_of_emits
 from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.plan import Edge, PlannedComponent
+from stormline.topology.readings import Readings, merge_into
 from stormline.topology.tuples import Tuple, TupleSource
 
 log = logging.getLogger("stormline")
@@ -37,6 +40,7 @@ class DRPCRequest:
         self.batch_id = batch_id
         self.first_tasks = first_tasks
         self.results: list[Any] = []
+        self.metrics: Readings = {}
         self.failure: tuple[str, BaseException | None] | None = None
         self.over = threading.Event()
         self._left = last_tasks
@@ -48,6 +52,12 @@ class DRPCRequest:
             self._left -= 1
             if self._left == 0:
                 self.over.set()
+
+    def count(self, readings: Readings) -> None:
+        """Take note of what metrics have counted."""
+        if readings:
+            with self._lock:
+                merge_into(self.metrics, readings)
 
     def fail(self, message: str, cause: BaseException | None = None) -> None:
         """End it with an error, unless it has ended."""
@@ -95,6 +105,7 @@ class _Share:
 
     waits_for: int
     collector: TaskCollector
+    context: TaskContext
     bolt: IBasicBolt | IBatchBolt | None = None
 
 
@@ -130,6 +141,7 @@ class DRPCTask:
                 self._basic.cleanup()
             except BaseException:  # whatever it is, the others are cleaned up too
                 log.exception("cleanup of bolt %r, task %d", self.planned.id, self.task)
+        self.env.context(self.planned.id, self.task).clean_up()
 
     def take(self, message: Message) -> None:
         """Do what a message asks for. A request that is over costs no more user code, and is let go of all the same."""
@@ -138,26 +150,36 @@ class DRPCTask:
         if share is None:
             share = self._shares[request] = self._begin(request)
         if isinstance(message, Arrived):
-            self._guarded(request, "execute", partial(self._execute, share, message))
+            self._guarded(share, request, "execute", partial(self._execute, share, message))
             return
         share.waits_for -= 1
         if share.waits_for == 0:
             del self._shares[request]
             if isinstance(self.planned.component.obj, IBatchBolt) and self.finishes(request):
-                self._guarded(request, "finish_batch", partial(self._finish, share, request))
+                self._guarded(share, request, "finish_batch", partial(self._finish, share, request))
             share.collector.close()
+            if isinstance(self.planned.component.obj, IBatchBolt):
+                share.context.clean_up()
             self._pass_on(request)
 
     def _begin(self, request: DRPCRequest) -> _Share:
         # Any object may be the id: all that the collector does with it is to compare it with first values.
         collector = TaskCollector(self.planned, self.task, request.batch_id, self._outputs(request))
-        return _Share(self.senders(request), collector)
+        context = self.env.context(self.planned.id, self.task)
+        if isinstance(self.planned.component.obj, IBatchBolt):
+            context = context.for_attempt()
+        return _Share(self.senders(request), collector, context)
 
-    def _guarded(self, request: DRPCRequest, where: str, call: Callable[[], None]) -> None:
+    def _guarded(self, share: _Share, request: DRPCRequest, where: str, call: Callable[[], None]) -> None:
         if request.over.is_set():
             return
         try:
-            call()
+            try:
+                call()
+            finally:
+                readings: Readings = {}
+                share.context.count_into(readings)
+            request.count(readings)
         except BaseException as error:  # SystemExit too: it ends a request, not a task
             request.fail(failure_of(error, self.planned.id, self.task, where).message, error)
 
@@ -181,11 +203,12 @@ class DRPCTask:
         if share.bolt is None:
             if isinstance(self.planned.component.obj, IBasicBolt):
                 share.bolt = self._basic = self.env.basic_bolt(self.planned.id, self.task)
+                tell_of_emits(share.context, share.collector)
             else:
                 bolt = self.env.fresh_bolt(self.planned.id)
-                conf, context = self.env.conf(self.planned.id), self.env.context(self.planned.id, self.task)
-                bolt.prepare(conf, context, share.collector, request.batch_id)
-                share.bolt = bolt
+                bolt.prepare(self.env.conf(self.planned.id), share.context, share.collector, request.batch_id)
+                share.collector.flush()
+                share.bolt = hooked_batch_bolt(bolt, share.context, share.collector)
         return share.bolt
 
     def _pass_on(self, request: DRPCRequest) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from stormline.runtime.debug_log import show_debug
 from stormline.runtime.drpc_task import Arrived, Complete, DRPCRequest, DRPCTask, Message
 from stormline.runtime.errors import DRPCExecutionException, UnknownFunction
+from stormline.runtime.metric_totals import MetricTotals
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.compiler import compile_topology
 from stormline.topology.drpc import DRPCTopology, check_one_finishes
@@ -38,6 +39,7 @@ class RunningFunction:
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._open: set[DRPCRequest] = set()
+        self._metrics = MetricTotals()
         self._running = True
         self._bolts = [plan.components[bolt.id] for bolt in plan.topology.bolts]
         (self._arguments,) = plan.in_edges(self._bolts[0].id)
@@ -92,7 +94,12 @@ class RunningFunction:
                 f"{who}: the last bolt, {last!r}, has emitted {len(request.results)} results, expected one; let it "
                 "emit [request id, result] once a request"
             )
+        self._metrics.add(request.metrics)
         return request.results[0]
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Return what metrics have counted in requests that were answered; as `TopologyHandle.metrics`."""
+        return self._metrics.values()
 
     def _begin(self, args: Any) -> DRPCRequest:
         with self._lock:

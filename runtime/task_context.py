@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,10 @@ from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.hooks import ITaskHook
 from stormline.topology.metrics import Counter, Gauge, Histogram, IReducer, Meter, ReducedMetric, Timer
 from stormline.topology.plan import Plan, PlannedComponent
+from stormline.topology.readings import Readings, merge_into
 from stormline.topology.storm_names import storm_names
+
+log = logging.getLogger("stormline")
 
 
 @storm_names(getExecutorData="get_task_data", setExecutorData="set_task_data")
@@ -47,7 +51,7 @@ class TaskContext(TopologyContext):
         self._component = component
         self._task = task
         self._commit_ids = commit_ids
-        self._conf = conf
+        self.conf = conf
         self._data: dict[str, Any] = {}
 
     def __deepcopy__(self, memo: Any) -> TaskContext:
@@ -156,10 +160,18 @@ class TaskContext(TopologyContext):
         made.metrics, made._prepared, made._inherited = None, False, len(self.hooks)
         return made
 
-    @property
-    def own_hooks(self) -> tuple[ITaskHook, ...]:
-        """The hooks that were added to this object."""
-        return self.hooks[self._inherited :]
+    def count_into(self, readings: Readings) -> None:
+        """Add to `readings` what was counted since the last call."""
+        if self.metrics is not None:
+            merge_into(readings, self.metrics.taken())
+
+    def clean_up(self) -> None:
+        """Clean up the hooks that were added to this object; an error in one is logged."""
+        for hook in self.hooks[self._inherited :]:
+            try:
+                hook.cleanup()
+            except BaseException:  # whatever it is, the others are cleaned up too
+                log.exception("cleanup of a task hook of component %r, task %d", self._component, self._task)
 
     def prepared(self) -> None:
         """Take note that the component is prepared: nobody would heed hooks that come later."""
@@ -176,7 +188,7 @@ class TaskContext(TopologyContext):
             raise InvalidHook(
                 f"component {self._component!r} adds task hook {hook!r}, expected an object of a kind of BaseTaskHook"
             )
-        hook.prepare(self._conf, self)
+        hook.prepare(self.conf, self)
         self.hooks = (*self.hooks, hook)
 
     def register_counter(self, name: str) -> Counter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,8 +16,6 @@ from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.hooks import BoltExecuteInfo, EmitInfo, ITaskHook
 from stormline.topology.tuples import Tuple
-
-log = logging.getLogger("stormline")
 
 Hooks = Sequence[ITaskHook]
 
@@ -112,13 +109,13 @@ def tell_of_emits(context: TaskContext, collector: TaskCollector) -> None:
         collector.hear(lambda stream: _Told(hooks, task, stream))
 
 
-def add_auto_hooks(context: TaskContext, conf: Conf) -> None:
+def add_auto_hooks(context: TaskContext) -> None:
     """Add a hook of each class that the configuration names.
 
     Raises:
         InvalidHook: one cannot be found or made.
     """
-    for named in conf.get(AUTO_TASK_HOOKS) or ():
+    for named in context.conf.get(AUTO_TASK_HOOKS) or ():
         context.add_task_hook(_made(named))
 
 
@@ -133,12 +130,3 @@ def _made(named: Any) -> Any:
             f"{AUTO_TASK_HOOKS} names {named!r}, of which no hook can be made ({type(error).__name__}: {error}); "
             "expected classes of hooks that take no arguments, or their names, 'package.module.Class'"
         ) from error
-
-
-def clean_up_hooks(hooks: Hooks, component: str) -> None:
-    """Clean hooks up; an error in one is logged and does not keep the others from it."""
-    for hook in hooks:
-        try:
-            hook.cleanup()
-        except BaseException:  # whatever it is, the others are cleaned up too
-            log.exception("cleanup of a task hook of component %r", component)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import cloudpickle
 
 from stormline.runtime.errors import InvalidMetric
 from stormline.topology.metrics import IMetric, Metric
-from stormline.topology.readings import Readings, merge_into
-
-if TYPE_CHECKING:
-    from stormline.runtime.task_context import TaskContext
+from stormline.topology.readings import Folded, Latest, Reading, Readings
 
 M = TypeVar("M", bound=Metric)
 
@@ -58,15 +56,17 @@ class TaskMetrics:
 
     def taken(self) -> Readings:
         """Return what was counted since the last call."""
-        readings = {(self._component, name): metric.taken() for name, metric in list(self._metrics.items())}
-        return {key: reading for key, reading in readings.items() if reading is not None}
+        taken = {name: metric.taken() for name, metric in list(self._metrics.items())}
+        return {(self._component, n): self._checked(n, reading) for n, reading in taken.items() if reading is not None}
 
-
-@contextmanager
-def counting(context: TaskContext, into: Readings) -> Iterator[None]:
-    """Take what is counted within the `with` block; where that raises it is taken as well, and means nothing."""
-    try:
-        yield
-    finally:
-        if context.metrics is not None:
-            merge_into(into, context.metrics.taken())
+    def _checked(self, name: str, reading: Reading) -> Reading:
+        """Check that what user code gave can travel to the driver: there it would take a whole job with it."""
+        if isinstance(reading, (Latest, Folded)):
+            try:
+                cloudpickle.dumps(reading)
+            except Exception as error:
+                raise InvalidMetric(
+                    f"component {self._component!r}: the value of metric {name!r} cannot be sent to the driver "
+                    f"({error}); make it of plain data"
+                ) from None
+        return reading
