@@ -13,7 +13,7 @@ from stormline.runtime.guard import run_guarded
 from stormline.runtime.packed import Packed
 from stormline.runtime.task_context import TaskContext
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.task_hooks import hooked_batch_bolt, tell_of_emits
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
@@ -190,6 +190,7 @@ def begin_batch(
             made.append(BasicBoltTask(basic, component, task, collector, on_failure, context))
             return
         bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
+        add_auto_hooks(context)
         bolt.prepare(env.conf(component), context, collector, attempt)
         collector.flush()
         gathers = gathered_by(bolt) if planned.deferred else None

@@ -23,7 +23,7 @@ from stormline.runtime.packed import Packed
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.task_hooks import hooked_batch_bolt, tell_of_emits
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wanted import while_wanted
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
@@ -134,6 +134,8 @@ class CommitTask:
     def _prepare(self) -> None:
         if self.basic:
             self._context.count_into({})  # what a commit that failed has counted
+        else:
+            add_auto_hooks(self._context)
         self._bolt.prepare(self._env.conf(self._planned.id), self._context, self.collector, self._attempt)
         if self._deferred.gathered is not None:
             restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)

@@ -18,7 +18,7 @@ from stormline.runtime.routes import HandOver
 from stormline.runtime.routing import Split
 from stormline.runtime.task_context import TaskContext
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.task_hooks import hooked_batch_bolt, tell_of_emits
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.plan import Edge, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
@@ -206,6 +206,7 @@ class DRPCTask:
                 tell_of_emits(share.context, share.collector)
             else:
                 bolt = self.env.fresh_bolt(self.planned.id)
+                add_auto_hooks(share.context)
                 bolt.prepare(self.env.conf(self.planned.id), share.context, share.collector, request.batch_id)
                 share.collector.flush()
                 share.bolt = hooked_batch_bolt(bolt, share.context, share.collector)

@@ -173,6 +173,11 @@ class TaskContext(TopologyContext):
             except BaseException:  # whatever it is, the others are cleaned up too
                 log.exception("cleanup of a task hook of component %r, task %d", self._component, self._task)
 
+    def renew(self) -> None:
+        """Take note that the component is about to be prepared, perhaps again: it adds its hooks anew."""
+        self.clean_up()
+        self.hooks, self._prepared = (), False
+
     def prepared(self) -> None:
         """Take note that the component is prepared: nobody would heed hooks that come later."""
         self._prepared = True

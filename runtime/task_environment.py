@@ -98,7 +98,6 @@ class TaskEnvironment:
         context = self._contexts.get(task)
         if context is None:
             context = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
-            add_auto_hooks(context)
             self._contexts[task] = context
         return context
 
@@ -137,6 +136,8 @@ class TaskEnvironment:
             assert isinstance(declared, IBasicBolt)
             made = copy.deepcopy(declared)
             context = self.context(component, task)
+            context.renew()
+            add_auto_hooks(context)
             made.prepare(self.conf(component), context)
             bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context))
         return bolt
@@ -145,6 +146,8 @@ class TaskEnvironment:
         spout = self.plan.spout
         declared: Any = spout.component.obj
         context = self.context(spout.id, task)
+        context.renew()
+        add_auto_hooks(context)
         made = declared.get_emitter(self.conf(spout.id), context)
         context.prepared()
         commits = isinstance(declared, ICommitterTransactionalSpout)

@@ -11,6 +11,7 @@ import pytest
 from stormline import (
     BaseBasicBolt,
     BaseBatchBolt,
+    BaseTaskHook,
     Config,
     DRPCExecutionException,
     FailedException,
@@ -178,6 +179,48 @@ def test_a_request_without_its_one_result_raises_and_others_go_on(
     assert str(caught.value).startswith(f"DRPC function 'exclamation', request 1: {message}")
     assert type(caught.value.__cause__) is (cause or type(None))
     assert exclaiming.execute("exclamation", "x") == "x!"
+
+
+class Measured(Exclaim):
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.asked = context.register_counter("asked")
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        self.asked.inc()
+        super().execute(tup, collector)
+
+
+class MeasuredDistinct(Distinct):
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        context.register_counter("requests").inc()
+        context.add_task_hook(Hears())
+
+
+class Hears(BaseTaskHook):
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.heard = context.register_counter("executed")
+        self.emitted = context.register_counter("emitted")
+
+    def bolt_execute(self, info: Any) -> None:
+        self.heard.inc()
+
+    def emit(self, info: Any) -> None:
+        self.emitted.inc()
+
+
+def test_metrics_count_requests_that_were_answered() -> None:
+    builder = LinearDRPCTopologyBuilder("measured")
+    builder.add_bolt(Measured())
+    builder.add_bolt(MeasuredDistinct()).shuffle_grouping()
+    with LocalDRPC() as drpc:
+        running = drpc.submit_topology("measured", {}, builder.create_local_topology(drpc))
+        assert [drpc.execute("measured", word) for word in ("a", "twice")] == [1, 2]
+        with pytest.raises(DRPCExecutionException):
+            drpc.execute("measured", "bug")
+        assert drpc.execute("measured", "silent") == 0
+        metrics = running.metrics()
+    assert metrics == {"bolt0": {"asked": 3}, "bolt1": {"requests": 3, "executed": 3, "emitted": 3}}
 
 
 HOLD = threading.Event()
