@@ -20,7 +20,7 @@ from stormline import (
     TransactionalTopologyBuilder,
     TransactionAttempt,
 )
-from stormline.runtime.errors import InvalidMetric
+from stormline.errors import InvalidMetric
 from tests.kit import (
     NO_FAULT,
     Basic,

@@ -19,6 +19,7 @@ from stormline.topology.errors import InvalidComponent, InvalidGrouping, Invalid
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, CustomStreamGrouping, GlobalStreamId, GroupingKind
 from stormline.topology.identifiers import is_part
+from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Component, ComponentKind, Topology
 
@@ -58,6 +59,7 @@ class DRPCTopology:
     drpc: ILocalDRPC
 
 
+@storm_names()
 class LinearDRPCInputDeclarer:
     """Settings and groupings of one bolt, its source is always the bolt before it. Every call returns it."""
 
@@ -128,6 +130,7 @@ class LinearDRPCInputDeclarer:
         return self
 
 
+@storm_names()
 class LinearDRPCTopologyBuilder:
     """Declares a function as a line of bolts: the first one gets [request, args], the last one emits [request, result].
 

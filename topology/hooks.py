@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stormline.topology.storm_names import StormInterface
 from stormline.topology.tuples import Tuple
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class BoltExecuteInfo:
     execute_latency_ms: float
 
 
-class ITaskHook(ABC):
+class ITaskHook(StormInterface):
     """Hears of what one task does. What a hook raises is an error of the task's component.
 
     Storm's `spout_ack`, `spout_fail`, `bolt_ack` and `bolt_fail` may be there and are never called: tuples are counted

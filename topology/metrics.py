@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from stormline.topology.readings import Distribution, Folded, Latest, Rate, Reading, Total, Totals
+from stormline.topology.storm_names import StormInterface, storm_names
 
 _LOCK = threading.Lock()
 """One for all metrics: a bolt may count in threads of its own, and a lock in each could not be shipped."""
@@ -125,7 +126,7 @@ class Gauge(Metric):
 # ---------------------------------------------------------------------------------------- by register_metric
 
 
-class IMetric(Metric):
+class IMetric(Metric, StormInterface):
     """Storm's own kind of metric. Of one of yours, the value last got is shown."""
 
     @abstractmethod
@@ -138,6 +139,7 @@ class IMetric(Metric):
         return None if value is None else Latest(value)
 
 
+@storm_names()
 class CountMetric(IMetric):
     """Counts."""
 
@@ -162,6 +164,7 @@ class CountMetric(IMetric):
         return self._counter.taken()
 
 
+@storm_names()
 class MultiCountMetric(IMetric):
     """A `CountMetric` for each key."""
 
@@ -182,6 +185,7 @@ class MultiCountMetric(IMetric):
         return Totals(counts) if counts else None
 
 
+@storm_names()
 class AssignableMetric(IMetric):
     """Holds a value that is set; the last one wins."""
 
@@ -197,7 +201,7 @@ class AssignableMetric(IMetric):
         return self._value
 
 
-class IReducer(ABC):
+class IReducer(StormInterface):
     """Folds values into one. What tasks and attempts have folded is put together by `merge`."""
 
     @abstractmethod
@@ -239,6 +243,7 @@ class MeanReducer(IReducer):
         return earlier[0] + later[0], earlier[1] + later[1]
 
 
+@storm_names()
 class ReducedMetric(IMetric):
     """Folds what it is given by a reducer."""
 

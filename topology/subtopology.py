@@ -5,8 +5,10 @@ from __future__ import annotations
 from stormline.topology.builder import BoltDeclarer, TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.contracts import AnyBolt
 from stormline.topology.errors import DuplicateComponent
+from stormline.topology.storm_names import storm_names
 
 
+@storm_names()
 class BatchSubtopologyBuilder:
     """Declares a part of a topology: a master bolt, which gets its batches from outside, and bolts behind it.
 

@@ -11,6 +11,7 @@ from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric
 from stormline.runtime.task_context import TaskContext
 from stormline.runtime.task_hooks import hooked_basic_bolt, hooked_batch_bolt
 from stormline.topology.compiler import compile_topology
+from stormline.topology.errors import InvalidComponent
 from tests.kit import Basic, Batch, line, numbers
 
 CALLS: list[str] = []
@@ -121,6 +122,14 @@ def test_a_hook_that_comes_too_late_is_told() -> None:
     ) as it:
         run(lambda b: b.set_bolt("batch", LateHook()).shuffle_grouping("spout"))
     assert isinstance(it.value.__cause__, HookTooLate)
+
+
+def test_a_hook_in_javas_spelling_is_refused_and_storms_acks_may_be_there() -> None:
+    with pytest.raises(
+        InvalidComponent, match="class Heard defines boltExecute, which nothing calls: it is bolt_execute"
+    ):
+        type("Heard", (BaseTaskHook,), {"boltExecute": lambda self, info: None})
+    type("Acked", (BaseTaskHook,), {"bolt_ack": lambda self, info: None, "spout_fail": lambda self, info: None})
 
 
 def test_without_hooks_nothing_is_wrapped() -> None:
