@@ -106,7 +106,7 @@ class CommitTask:
         self.collector.close()
         if self._context.metrics is not None:
             self._guarded(partial(self._context.count_into, self.metrics), "its metrics")
-        if not self.basic:
+        if not (self.basic or self._abandoned):
             self._context.clean_up()
 
     def where(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stormline import (
+    ArrowBatchBolt,
     BaseBasicBolt,
     BaseBatchBolt,
     BaseTaskHook,
@@ -318,3 +319,30 @@ def test_tasks_that_the_configuration_gives_to_the_last_bolt_are_checked_too() -
         pytest.raises(InvalidGrouping, match=r"'bolt1' \(Distinct\), has 2 tasks, and the tuples of"),
     ):
         drpc.submit_topology("spelled", {"topology.tasks": 2}, builder.create_local_topology(drpc))
+
+
+class CountRows(ArrowBatchBolt):
+    """Takes the letters as record batches, and emits one."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.collector, self.rows = collector, 0
+
+    def execute_batch(self, batch: Any) -> None:
+        self.rows += batch.num_rows
+
+    def finish_batch(self) -> None:
+        import pyarrow as pa
+
+        self.collector.emit_batch(pa.RecordBatch.from_pydict({"rows": [self.rows]}))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("id", "rows"))
+
+
+def test_a_bolt_that_takes_record_batches_answers_too() -> None:
+    builder = LinearDRPCTopologyBuilder("rows")
+    builder.add_bolt(Spell())
+    builder.add_bolt(CountRows()).shuffle_grouping()
+    with LocalDRPC() as drpc:
+        drpc.submit_topology("rows", {}, builder.create_local_topology(drpc))
+        assert [drpc.execute("rows", word) for word in ("abc", "")] == [3, 0]
