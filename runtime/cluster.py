@@ -28,7 +28,8 @@ class Cluster(ABC):
     """A context manager that runs topologies, and kills them at its end."""
 
     def __init__(self) -> None:
-        self._handles: list[TopologyHandle | RunningFunction] = []
+        self._handles: list[TopologyHandle] = []
+        self._functions: list[RunningFunction] = []
 
     def __enter__(self: C) -> C:
         return self
@@ -96,11 +97,12 @@ class Cluster(ABC):
     ) -> TopologyHandle | RunningFunction:
         """Start a topology and return its handle, as `submit` does, with Storm's arguments.
 
-        One of a `LinearDRPCTopologyBuilder` answers the requests of its `LocalDRPC`, in this process, until it is killed.
+        One of a `LinearDRPCTopologyBuilder` answers the requests of its `LocalDRPC`, in this process, until it is
+        killed.
         """
         if isinstance(topology, DRPCTopology):
             function: RunningFunction = topology.drpc.submit_topology(name, config, topology)
-            self._handles.append(function)
+            self._functions.append(function)
             return function
         return self.submit(topology, config, name=name, allow_changed_topology=allow_changed_topology, on_wave=on_wave)
 
@@ -110,7 +112,7 @@ class Cluster(ABC):
         Raises:
             NotRunning: there is none.
         """
-        running = [handle for handle in self._handles if handle.running]
+        running = [handle for handle in self._all() if handle.running]
         named = [handle for handle in running if handle.name == name]
         if not named:
             names = [handle.name for handle in running]
@@ -123,8 +125,11 @@ class Cluster(ABC):
 
     def shutdown(self) -> None:
         """Kill all topologies."""
-        for handle in self._handles:
+        for handle in self._all():
             handle.kill()
+
+    def _all(self) -> list[TopologyHandle | RunningFunction]:
+        return [*self._handles, *self._functions]
 
     @abstractmethod
     def _start(

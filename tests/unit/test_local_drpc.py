@@ -99,6 +99,19 @@ def test_a_function_answers_as_in_storm_starter() -> None:
         assert [drpc.execute("exclamation", word) for word in ("hello", "goodbye")] == ["hello!", "goodbye!"]
 
 
+def test_a_cluster_kills_the_functions_that_were_submitted_to_it() -> None:
+    builder = LinearDRPCTopologyBuilder("exclamation")
+    builder.add_bolt(Exclaim())
+    drpc = LocalDRPC()
+    with InProcessCluster() as cluster:
+        named = cluster.submit_topology("by name", {}, builder.create_local_topology(drpc))
+        cluster.kill_topology("by name")
+        assert not named.running
+        running = cluster.submit_topology("at the end", {}, builder.create_local_topology(drpc))
+        assert drpc.execute("exclamation", "x") == "x!"
+    assert not running.running
+
+
 def test_batch_bolts_finish_once_all_tuples_of_the_request_have_come() -> None:
     with LocalDRPC() as drpc:
         drpc.submit_topology("reach", {}, reach().create_local_topology(drpc))
