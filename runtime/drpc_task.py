@@ -157,6 +157,8 @@ class DRPCTask:
             del self._shares[request]
             if isinstance(self.planned.component.obj, IBatchBolt) and self.finishes(request):
                 self._guarded(share, request, "finish_batch", partial(self._finish, share, request))
+            else:
+                self._guarded(share, request, "execute", partial(share.collector.finish, "execute"))
             share.collector.close()
             if isinstance(self.planned.component.obj, IBatchBolt):
                 share.context.clean_up()
@@ -197,7 +199,7 @@ class DRPCTask:
         bolt = self._bolt(share, request)
         assert isinstance(bolt, IBatchBolt)
         bolt.finish_batch()
-        share.collector.flush()
+        share.collector.finish("finish_batch")
 
     def _bolt(self, share: _Share, request: DRPCRequest) -> IBasicBolt | IBatchBolt:
         if share.bolt is None:
