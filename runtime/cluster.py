@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from stormline.runtime.errors import NotRunning
 from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.local_drpc import RunningFunction
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.run_conf import check_transactional_id
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import NAME
+from stormline.topology.drpc import DRPCTopology
 from stormline.topology.errors import InvalidConfig, did_you_mean, shown
 from stormline.topology.plan import Plan
 from stormline.topology.storm_names import storm_names
@@ -27,6 +29,7 @@ class Cluster(ABC):
 
     def __init__(self) -> None:
         self._handles: list[TopologyHandle] = []
+        self._functions: list[RunningFunction] = []
 
     def __enter__(self: C) -> C:
         return self
@@ -67,6 +70,12 @@ class Cluster(ABC):
         self._handles = [*(other for other in self._handles if other.running), handle]
         return handle
 
+    @overload
+    def submit_topology(
+        self, name: str, config: Mapping[str, Any] | None, topology: DRPCTopology
+    ) -> RunningFunction: ...
+
+    @overload
     def submit_topology(
         self,
         name: str,
@@ -75,8 +84,26 @@ class Cluster(ABC):
         *,
         allow_changed_topology: bool = False,
         on_wave: Callable[[Snapshot], None] | None = None,
-    ) -> TopologyHandle:
-        """Start a topology and return its handle, as `submit` does, with Storm's arguments."""
+    ) -> TopologyHandle: ...
+
+    def submit_topology(
+        self,
+        name: str,
+        config: Mapping[str, Any] | None,
+        topology: Topology | DRPCTopology,
+        *,
+        allow_changed_topology: bool = False,
+        on_wave: Callable[[Snapshot], None] | None = None,
+    ) -> TopologyHandle | RunningFunction:
+        """Start a topology and return its handle, as `submit` does, with Storm's arguments.
+
+        One of a `LinearDRPCTopologyBuilder` answers the requests of its `LocalDRPC`, in this process, until it is
+        killed.
+        """
+        if isinstance(topology, DRPCTopology):
+            function: RunningFunction = topology.drpc.submit_topology(name, config, topology)
+            self._functions.append(function)
+            return function
         return self.submit(topology, config, name=name, allow_changed_topology=allow_changed_topology, on_wave=on_wave)
 
     def kill_topology(self, name: str) -> None:
@@ -85,7 +112,7 @@ class Cluster(ABC):
         Raises:
             NotRunning: there is none.
         """
-        running = [handle for handle in self._handles if handle.running]
+        running = [handle for handle in self._all() if handle.running]
         named = [handle for handle in running if handle.name == name]
         if not named:
             names = [handle.name for handle in running]
@@ -98,8 +125,11 @@ class Cluster(ABC):
 
     def shutdown(self) -> None:
         """Kill all topologies."""
-        for handle in self._handles:
+        for handle in self._all():
             handle.kill()
+
+    def _all(self) -> list[TopologyHandle | RunningFunction]:
+        return [*self._handles, *self._functions]
 
     @abstractmethod
     def _start(

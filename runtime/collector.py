@@ -11,6 +11,7 @@ from threading import get_ident
 from typing import Any, Protocol
 
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
+from stormline.runtime.debug_log import debug_log
 from stormline.runtime.emitted_batches import BatchCheck
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
@@ -302,6 +303,11 @@ class TaskCollector:
         self._closed = True
         self._plain = {}
 
+    def hear(self, route_of: Callable[[str], Route]) -> None:
+        """Let one more route of each stream, the first to be asked, take what is routed from now on."""
+        for stream, output in self._outputs.items():
+            output.routes = (route_of(stream), *output.routes)
+
     def _checked(self, rows: Sequence[Sequence[Any]], output: Output, stream: str) -> list[Row]:
         for row in rows:
             self._check(row, output, stream)
@@ -358,10 +364,10 @@ class Logged:
         try:
             for rows in rows_of(tuples):
                 for row in rows:
-                    log.info("%s, task %d emits to %s: %r", *self._what, row)
+                    debug_log.info("%s, task %d emits to %s: %r", *self._what, row)
         except ColumnCannotTravel as error:
-            log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
+            debug_log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
 
     def take_direct(self, task: int, row: Row) -> None:
         """Log a row."""
-        log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)
+        debug_log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)

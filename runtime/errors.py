@@ -118,6 +118,26 @@ class EngineStopped(StormlineError):
     """Spark cannot process waves any more, or fails each of them."""
 
 
+class DRPCExecutionException(StormlineError):
+    """A DRPC request that has no result; where user code has raised, its error is the cause."""
+
+
+class UnknownFunction(StormlineError, LookupError):
+    """A DRPC function that nobody answers."""
+
+
+class InvalidMetric(StormlineError, ValueError):
+    """A metric that cannot be registered."""
+
+
+class InvalidHook(StormlineError, TypeError):
+    """A task hook that is none."""
+
+
+class HookTooLate(StormlineError, RuntimeError):
+    """A task hook that would hear nothing any more."""
+
+
 class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
 

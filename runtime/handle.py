@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import Any
 
 from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.runtime.loop_watch import watch_loop
@@ -55,6 +56,14 @@ class TopologyHandle:
     def snapshot(self) -> Snapshot:
         """Return the progress so far."""
         return self._runner.progress.snapshot()
+
+    def metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what metrics of user code have counted since the start, once for each transaction committed.
+
+        By component and name: of a counter the count; of a meter `count` and `mean_rate`; of a histogram or timer
+        `count`, `mean`, `min`, `max`, `p50`, `p95`, `p99`; of a gauge the last value.
+        """
+        return self.snapshot().metrics
 
     def await_committed(self, txid: int, timeout_secs: float | None = None) -> int:
         """Wait until transaction `txid` is committed; return the last committed one.

@@ -18,6 +18,7 @@ from pyspark.traceback_utils import SCCallSiteSync
 
 from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
+from stormline.runtime.debug_log import log_levels
 from stormline.runtime.engine import EngineFailure, run_driver_stage
 from stormline.runtime.layout import Layout
 from stormline.runtime.remote_commit import CommitRequest, split
@@ -72,8 +73,7 @@ class SparkEngine:
         self._name = name
         self._shaper = WaveShaper(env.plan)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
-        level = log.getEffectiveLevel()
-        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
+        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels())))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:

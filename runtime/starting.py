@@ -6,6 +6,7 @@ import dataclasses
 import logging
 from collections.abc import Callable
 
+from stormline.runtime.debug_log import show_debug
 from stormline.runtime.engine import Engine
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.progress import Progress, Snapshot
@@ -50,6 +51,7 @@ def start_topology(
         for runner in runners:
             runner.lost(error)
 
+    show_debug(plan)
     store = open_store(on_lost)
     try:
         plan = dataclasses.replace(plan, config=run_conf(plan, name, zookeeper_hosts))

@@ -18,6 +18,7 @@ from stormline.runtime.commit_threads import CommitThreads
 from stormline.runtime.emitters import Emitters
 from stormline.runtime.routing_key import Key
 from stormline.runtime.task_context import TaskContext
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_basic_bolt
 from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
@@ -96,7 +97,8 @@ class TaskEnvironment:
         """Return the context of a task."""
         context = self._contexts.get(task)
         if context is None:
-            context = self._contexts[task] = TaskContext(self.plan, self.epoch, component, task, self.commit_ids)
+            context = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
+            self._contexts[task] = context
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
@@ -133,14 +135,21 @@ class TaskEnvironment:
             declared = self.plan.components[component].component.obj
             assert isinstance(declared, IBasicBolt)
             made = copy.deepcopy(declared)
-            made.prepare(self.conf(component), self.context(component, task))
-            bolt = self._basic_bolts.setdefault(task, made)
+            context = self.context(component, task)
+            context.renew()
+            add_auto_hooks(context)
+            made.prepare(self.conf(component), context)
+            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context))
         return bolt
 
     def _made_emitter(self, task: int) -> Any:
         spout = self.plan.spout
         declared: Any = spout.component.obj
-        made = declared.get_emitter(self.conf(spout.id), self.context(spout.id, task))
+        context = self.context(spout.id, task)
+        context.renew()
+        add_auto_hooks(context)
+        made = declared.get_emitter(self.conf(spout.id), context)
+        context.prepared()
         commits = isinstance(declared, ICommitterTransactionalSpout)
         check_part(spout.id, made, spout.component.kind, EMITTER, commits)
         return made
@@ -220,7 +229,9 @@ class TaskEnvironment:
         closes: list[Callable[[], None]]
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
-        for close in [*closes, *self.emitters.closes(), self.commit_threads.close]:
+        closes += [*self.emitters.closes(), self.commit_threads.close]
+        closes += [context.clean_up for context in self._contexts.values()]
+        for close in closes:
             try:
                 close()
             except BaseException:  # whatever it is, the others are closed too

@@ -298,6 +298,7 @@ class TopologyRunner:
     def _spout_answered(self, answer: SpoutAnswer) -> None:
         """Begin the batches that the spout has; one write stores them all."""
         self.spout.answered()
+        self.progress.metrics.add(answer.metrics)
         if answer.error is not None:
             raise answer.error
         if not answer.more:
@@ -389,6 +390,8 @@ class TopologyRunner:
             self._step(Committed(ended.attempt))
             result = self._results.pop(ended.attempt.transaction_id)
             self.progress.committed(ended.attempt.transaction_id, result.rows)
+            self.progress.metrics.add(result.metrics)
+            self.progress.metrics.add(ended.metrics)
         elif ended.failure.fatal:
             raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
-from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
+from stormline.topology.identifiers import NAME_CHARS_MAX, is_dotted, is_host, is_znode_path
 from stormline.topology.registration import Registration, Serializer
 from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
 from stormline.topology.storm_names import storm_names
@@ -23,6 +23,8 @@ NAME = "topology.name"
 TRANSACTIONAL_ID = "topology.transactional.id"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
+AUTO_TASK_HOOKS = "topology.auto.task.hooks"
+TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
@@ -135,7 +137,18 @@ KNOWN_KEYS: dict[str, Key] = {
     "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
     "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
     "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
-    "topology.tick.tuple.freq.secs": _ignored("any", "Storm's tick tuples."),
+    AUTO_TASK_HOOKS: Key(
+        "hooks",
+        None,
+        "Classes of task hooks, or their names `package.module.Class`, of which every task gets one; see "
+        "[metrics](metrics.md).",
+    ),
+    TICK_TUPLE_FREQ_SECS: Key(
+        "no ticks",
+        None,
+        "Only None is taken: there are no tick tuples. `finish_batch` runs once a batch in every task, with no tuples "
+        "too; do there what a tick did.",
+    ),
     "topology.metrics.consumer.register": _ignored("any", "Storm's metrics."),
     "topology.priority": _ignored("any", "Storm's scheduler."),
     "topology.scheduler.strategy": _ignored("any", "Storm's scheduler."),
@@ -241,6 +254,15 @@ _CHECKS: dict[str, tuple[str, Any]] = {
         "the path of a file, or None",
         lambda v: v is None or (isinstance(v, str) and v != "" and v.isprintable()),
     ),
+    "no ticks": (
+        "None, since there are no tick tuples here: do at the end of a batch, in finish_batch, which every task runs "
+        "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
+        lambda v: v is None,
+    ),
+    "hooks": (
+        "a list of classes of task hooks, or of their names 'package.module.Class', or None",
+        lambda v: v is None or (isinstance(v, (list, tuple)) and all(callable(h) or is_dotted(h) for h in v)),
+    ),
     "any": ("any value", lambda v: True),
 }
 
@@ -299,6 +321,8 @@ class Config(dict[str, Any]):
     TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
+    TOPOLOGY_AUTO_TASK_HOOKS = AUTO_TASK_HOOKS
+    TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
     TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT

@@ -244,8 +244,20 @@ def test_the_log_of_executors_arrives_and_spark_is_quiet() -> None:
     )
     assert shown.stdout == ""
     lines = shown.stderr.splitlines()
-    assert any("INFO stormline executor: s, task 2 emits to default" in line for line in lines), shown.stderr
+    assert any("INFO stormline.debug executor: s, task 2 emits to default" in line for line in lines), shown.stderr
     assert [line for line in lines if "stormline" not in line] == []
+
+
+def test_debug_shows_the_tuples_of_executors_where_no_logging_was_configured() -> None:
+    plain = "\n".join(row for row in SCRIPT.splitlines() if not row.startswith("logging."))
+    assert len(plain.splitlines()) == len(SCRIPT.splitlines()) - 2
+    root = Path(__file__).resolve().parents[2]
+    shown = subprocess.run(
+        [sys.executable, "-c", plain], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
+    lines = shown.stderr.splitlines()
+    assert any("INFO stormline.debug executor: s, task 2 emits to default" in line for line in lines), shown.stderr
+    assert [line for line in lines if "stormline.debug" not in line] == []
 
 
 def test_a_master_that_does_not_exist_is_told_in_one_sentence() -> None:

@@ -45,6 +45,13 @@ PROMISED = [
     "CustomStreamGrouping",
     "TopologyHandle",
     "Plan",
+    "BatchSubtopologyBuilder",
+    "BaseTaskHook",
+    "Counter",
+    "CountMetric",
+    "DRPCExecutionException",
+    "LinearDRPCTopologyBuilder",
+    "LocalDRPC",
 ]
 
 
