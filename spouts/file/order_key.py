@@ -58,13 +58,14 @@ def _number(value: int | float | Decimal) -> Key | None:
 
 
 def _number_of(text: str) -> tuple[str, Key] | None:
-    for convert in (int, Decimal):
-        try:
-            number = _number(convert(text))
-        except (ValueError, ArithmeticError):
-            continue
-        return None if number is None else ("number", number)
-    return None
+    try:
+        number = int(text) if text.isdecimal() else Decimal(text)
+    except ArithmeticError:
+        return None
+    if isinstance(number, Decimal):
+        return ("number", number) if number.is_finite() else None
+    found = _number(number)
+    return None if found is None else ("number", found)
 
 
 def _time_of(text: str) -> tuple[str, Key] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from stormline.spouts.file.boundaries import RowBoundaries
@@ -57,11 +58,7 @@ def each_row(data: bytes, rows: RowFormat) -> Iterator[tuple[int, Sequence[Any] 
         if not found:
             return  # blank lines
         part = data[begin:end]
-        ends = []
-        offset = 0
-        for _ in range(found):
-            offset, _ = boundaries.after_rows(part, offset, 1, True)
-            ends.append(offset)
+        ends = _ends(part, found, boundaries)
         try:
             values: list[Sequence[Any] | RowProblem] = list(rows.read(part))
         except RowProblem:
@@ -71,6 +68,17 @@ def each_row(data: bytes, rows: RowFormat) -> Iterator[tuple[int, Sequence[Any] 
         for stop, row in zip(ends, values, strict=True):
             yield begin + stop, row
         begin = end
+
+
+def _ends(data: bytes, rows: int, boundaries: RowBoundaries) -> list[int]:
+    if data.count(b"\n") == rows and data.endswith(b"\n"):  # as many lines as rows: each is one
+        return list(accumulate(len(line) + 1 for line in data[:-1].split(b"\n")))
+    ends = []
+    offset = 0
+    for _ in range(rows):
+        offset, _ = boundaries.after_rows(data, offset, 1, True)
+        ends.append(offset)
+    return ends
 
 
 def _one(row: bytes, rows: RowFormat) -> Sequence[Any] | RowProblem:
