@@ -37,6 +37,8 @@ from stormline.spouts.file.errors import (
     FileMissing,
     FileVanished,
     InvalidFileSpout,
+    LateRow,
+    MixedOrder,
     TooManyFiles,
     UnusableFile,
 )
@@ -119,7 +121,9 @@ __all__ = [
     "InvalidSpout",
     "InvalidStream",
     "JavaMissing",
+    "LateRow",
     "MissingExtra",
+    "MixedOrder",
     "MixedVersions",
     "NewerState",
     "NoZooKeeper",
