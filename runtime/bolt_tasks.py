@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from stormline.runtime.calls import Calls
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.columns import Tuples, delivered, rows_of
 from stormline.runtime.gathered import OtherState, pack_gathered
@@ -21,6 +22,7 @@ from stormline.topology.serialization import Registry
 from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
+At = tuple[Calls, TransactionAttempt]
 Emitted = Sequence[tuple[str, int | None, Packed]]
 
 
@@ -39,8 +41,9 @@ class BasicBoltTask:
     """Shares the BasicBolt that was prepared once in this process."""
 
     def __init__(
-        self, bolt: IBasicBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure
+        self, bolt: IBasicBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure, at: At
     ) -> None:
+        self._at = at
         self.collector = collector
         self._bolt = bolt
         self._component = component
@@ -57,12 +60,17 @@ class BasicBoltTask:
                     execute(Tuple(row, source), collector)
             collector.flush()
 
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
 
     def finish(self) -> bool:
         """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
         return run_guarded(
-            partial(self.collector.finish, "execute"), self._component, self._task, "execute", self._on_failure
+            partial(self.collector.finish, "execute"),
+            self._component,
+            self._task,
+            "execute",
+            self._on_failure,
+            *self._at,
         )
 
 
@@ -76,6 +84,7 @@ class BatchBoltTask:
         task: int,
         collector: TaskCollector,
         on_failure: OnFailure,
+        at: At,
         gathers: Sequence[str] | None,
     ) -> None:
         self.collector = collector
@@ -83,6 +92,7 @@ class BatchBoltTask:
         self._component = component
         self._task = task
         self._on_failure = on_failure
+        self._at = at
         self._gathers = gathers
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
@@ -93,7 +103,7 @@ class BatchBoltTask:
             execute_tuples(self.bolt, tuples, source)
             self.collector.flush()
 
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
@@ -104,7 +114,7 @@ class BatchBoltTask:
                 self.bolt.finish_batch()
             self.collector.finish(last)
 
-        return run_guarded(call, self._component, self._task, last, self._on_failure)
+        return run_guarded(call, self._component, self._task, last, self._on_failure, *self._at)
 
     def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
@@ -146,16 +156,17 @@ def begin_batch(
 ) -> BatchBoltTask | BasicBoltTask | None:
     """Return the task, prepared; None when preparing it has failed the attempt."""
     planned = env.plan.components[component]
+    at = (env.calls, attempt)
     made: list[BatchBoltTask | BasicBoltTask] = []
 
     def prepare() -> None:
         if isinstance(planned.component.obj, IBasicBolt):
-            made.append(BasicBoltTask(env.basic_bolt(component, task), component, task, collector, on_failure))
+            made.append(BasicBoltTask(env.basic_bolt(component, task), component, task, collector, on_failure, at))
             return
         bolt = env.fresh_bolt(component)
         bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
         collector.flush()
         gathers = gathered_by(bolt) if planned.deferred else None
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers))
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers))
 
-    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None
+    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure, *at) else None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -245,6 +246,19 @@ def test_what_python_workers_print_does_not_tear_the_line_of_a_terminal(numbers:
     # Each begins a line: after the line before, or where the live line has just been erased.
     torn = [before[-60:] for before in warned if not before.endswith((b"\n", b"\r\x1b[2K", b"\x1b[2K"))]
     assert not torn
+
+
+def test_a_hang_in_a_python_worker_is_named_with_its_line_and_the_run_goes_on(numbers: Numbers) -> None:
+    done = numbers.run("--conf", "topology.message.timeout.secs=10", hang=6)  # of the second wave: the workers are warm
+    assert done.returncode == 0, done.stderr
+    assert numbers.sums() == SUMS
+    hangs = r"finish_batch of 'add', task \d+, for [\d.]+ s, in transaction 6:\d+, at "
+    hangs += r"\S+/numbers\.py:\d+ in finish_batch"
+    for told in (
+        "WARNING stormline executor: topology numbers has long been in ",
+        r"within 10 s \(topology\.message\.timeout\.secs\); it is in ",
+    ):
+        assert re.search(told + hangs, done.stderr), done.stderr
 
 
 def _read(controller: int) -> bytes:
