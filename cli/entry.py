@@ -18,6 +18,7 @@ from stormline.cli.reporter import print_nowhere
 from stormline.cli.run_session import RunOptions
 from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
+from stormline.cli.usage import CalledWrongly
 from stormline.runtime.local_cluster import zookeeper_hosts
 from stormline.runtime.spark_settings import is_local
 from stormline.runtime.state_dir import default_state_dir
@@ -35,8 +36,9 @@ def main(target: str, arguments: Sequence[str] | None = None) -> int:
     except click.Abort:  # Ctrl-C before the run has its own handlers
         return 128 + signal.SIGINT
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        told = CalledWrongly.of(error) if isinstance(error, click.UsageError) else error
+        told.show()
+        return told.exit_code
     except StormlineError as error:
         ended = Ended(error)
         ended.show()

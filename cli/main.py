@@ -13,8 +13,9 @@ from stormline.cli.errors import Ended
 from stormline.cli.explain import explain_command
 from stormline.cli.run import run_command
 from stormline.cli.submit import submit_command
+from stormline.cli.usage import CalledWrongly
 from stormline.cli.visualize import visualize_command
-from stormline.topology.errors import StormlineError
+from stormline.topology.errors import StormlineError, did_you_mean
 
 EXIT_CODE_INTERRUPTED = 130
 """As a shell reports it; a run that has begun has its own handlers."""
@@ -23,13 +24,28 @@ _HELP_NAMES = ["-h", "--help"]
 
 
 class _StormlineGroup(click.Group):
-    """Turns each StormlineError into its message and exit code 1."""
+    """Turns each StormlineError into its message and exit code 1, and each wrong call into one line and exit code 2."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            raise CalledWrongly.of(error) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except StormlineError as error:
             raise Ended(error) from None
+        except click.UsageError as error:
+            raise CalledWrongly.of(error) from None
         except KeyboardInterrupt:
             ctx.exit(EXIT_CODE_INTERRUPTED)
 

@@ -7,10 +7,11 @@ import os
 import sys
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 from rich.console import Console
+from rich.file_proxy import FileProxy
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
@@ -20,6 +21,10 @@ from stormline.runtime.progress import Snapshot
 
 LINE_SECS = 1.0
 """Time between two lines of live progress where there is no terminal to redraw one on."""
+AUTO_LINE_SECS = 5.0
+"""Time between two lines where nobody has asked for live progress."""
+SAME_LINE_SECS = 10.0
+"""Time after which a line is printed although nothing was committed since the last one: the run is alive."""
 
 
 class _Console(Console):
@@ -37,6 +42,9 @@ def print_nowhere(descriptor: int) -> None:
 
 class Reporter:
     """Prints notices and nothing else: progress is not wanted."""
+
+    redraws = False
+    """Whether there is a line that what others print on the terminal would tear."""
 
     def __init__(self) -> None:
         # A descriptor of its own: while Spark starts, what goes to the process's standard error is held back.
@@ -59,6 +67,9 @@ class Reporter:
 
     def starting(self, topology: str, state: str) -> None:
         """Take note that a run begins, and where its state is."""
+
+    def begun(self, topology: str, txid: int) -> None:
+        """Take note that the topology runs, and which transaction is the first that is not committed."""
 
     def wave(self, snapshot: Snapshot) -> None:
         """Take note that a wave has ended."""
@@ -107,24 +118,32 @@ class JsonReporter(Reporter):
 
 
 class LineReporter(Reporter):
-    """Prints a line to standard error, at most once a second, and a summary: for logs."""
+    """Prints a line to standard error every `line_secs` at most, and a summary: for logs."""
 
-    def __init__(self) -> None:
+    def __init__(self, line_secs: float = LINE_SECS) -> None:
         super().__init__()
         self._rates = Rates()
-        self._next_secs = 0.0
+        self._line_secs = line_secs
+        self._shown_secs = -line_secs
         self._shown = -1
 
     def starting(self, topology: str, state: str) -> None:
         """Say where the state is."""
         self.notice(f"{topology}: {state}")
 
+    def begun(self, topology: str, txid: int) -> None:
+        """Say where it begins, or goes on."""
+        self.notice(f"{topology}: {'begins' if txid == 1 else 'goes on'} at transaction {txid:,}")
+
     def look(self, snapshot: Snapshot) -> None:
-        """Print a line if something was committed and the last line is old enough."""
+        """Print a line if something was committed or takes long, and the last line is old enough."""
         rates = self._rates.look(snapshot)
-        if snapshot.elapsed_secs >= self._next_secs and snapshot.txid_committed != self._shown:
-            self._next_secs, self._shown = snapshot.elapsed_secs + LINE_SECS, snapshot.txid_committed
-            self.notice(progress_line(snapshot, *rates))
+        age_secs = snapshot.elapsed_secs - self._shown_secs
+        same = snapshot.txid_committed == self._shown
+        if age_secs < self._line_secs or (same and (age_secs < SAME_LINE_SECS or not snapshot.processing)):
+            return
+        self._shown_secs, self._shown = snapshot.elapsed_secs, snapshot.txid_committed
+        self.notice(progress_line(snapshot, *rates))
 
     def ended(self, snapshot: Snapshot) -> None:
         """Print the summary, and what metrics have counted."""
@@ -133,12 +152,19 @@ class LineReporter(Reporter):
             for name, value in metrics.items():
                 self.notice(f"  {component}  {name}: {shown_metric(value)}")
 
+    def failed(self, snapshot: Snapshot) -> None:
+        """Print the summary; why it failed comes after it."""
+        self.ended(snapshot)
+
 
 class LiveReporter(LineReporter):
     """Redraws one line on the terminal, and leaves a summary."""
 
+    redraws = True
+
     def __init__(self) -> None:
         super().__init__()
+        self._stderr: TextIO | None = None
         # What committers print on the same terminal goes above the line.
         self._spinner = Spinner("dots")
         self._live = Live(
@@ -156,13 +182,25 @@ class LiveReporter(LineReporter):
 
     def close(self) -> None:
         """Remove the line."""
-        self._live.stop()
+        self._stop()
         super().close()
+
+    def _stop(self) -> None:
+        if self._stderr is not None:
+            sys.stderr.flush()
+            sys.stderr, self._stderr = self._stderr, None
+        self._live.stop()
 
     def starting(self, topology: str, state: str) -> None:
         """Say where the state is, and that Spark starts."""
         super().starting(topology, state)
         self._draw(f"{topology}  starting Spark")
+
+    def begun(self, topology: str, txid: int) -> None:
+        """Say where it begins; what user code prints to standard error goes above the line from now on."""
+        super().begun(topology, txid)
+        if sys.stderr.isatty():
+            self._stderr, sys.stderr = sys.stderr, cast(TextIO, FileProxy(self.console, sys.stderr))
 
     def tick(self) -> None:
         """Turn the spinner."""
@@ -174,7 +212,7 @@ class LiveReporter(LineReporter):
 
     def ended(self, snapshot: Snapshot) -> None:
         """Replace the line by the summary."""
-        self._live.stop()
+        self._stop()
         super().ended(snapshot)
 
     def _draw(self, line: str) -> None:
@@ -218,6 +256,8 @@ def reporter_for(progress: str) -> Reporter:
     terminal = sys.stderr.isatty()
     if progress == "json":
         return JsonReporter()
-    if progress == "live" or (progress == "auto" and terminal):
-        return LiveReporter() if terminal else LineReporter()
-    return Reporter()
+    if progress == "none":
+        return Reporter()
+    if terminal:
+        return LiveReporter()
+    return LineReporter(LINE_SECS if progress == "live" else AUTO_LINE_SECS)

@@ -55,7 +55,8 @@ def _no_nan(context: click.Context, parameter: click.Parameter, value: float | N
     type=click.Choice(["auto", "live", "json", "none"]),
     default="auto",
     show_default=True,
-    help="auto: live on a terminal, else none. json: an object a wave, and one at the end, on standard output.",
+    help="live: a line that is redrawn on a terminal, else one a second at most; auto: the same, but one every five "
+    "seconds. json: an object a wave, and one at the end, on standard output.",
 )
 @click.option("--verbose", is_flag=True, help="Show what Spark prints, and Stormline's own log.")
 @click.pass_context

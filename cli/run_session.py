@@ -114,7 +114,11 @@ class RunSession:
     def _work(self) -> None:
         options = self._options
         try:
-            with LocalCluster(options.state_dir, options.master, verbose=options.verbose) as cluster:
+            # What Spark's processes print would tear the line.
+            on_output = self._reporter.notice if self._reporter.redraws else None
+            with LocalCluster(
+                options.state_dir, options.master, verbose=options.verbose, on_output=on_output
+            ) as cluster:
                 handle = cluster.submit(
                     self._topology,
                     self._config,
@@ -166,6 +170,9 @@ class RunSession:
         if handle is None:
             self._reporter.tick()
             return
+        if self._signals.committed is None:
+            self._signals.committed = lambda: handle.txid_committed
+            self._reporter.begun(self._topology.id, handle.txid_begun)
         if isinstance(handle.error, LOST):
             raise LeaveNow(f"error: {handle.error}", 1)
         if self._options.until is not None and handle.txid_committed >= self._options.until:

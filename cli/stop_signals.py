@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -13,11 +14,14 @@ _SHOW_CURSOR = b"\x1b[?25h"
 class StopSignals:
     """A context manager of the main thread. `received` is the first signal, which the run looks at; it stays set.
 
+    `committed`, once it is set, tells the last transaction that is known to be committed.
+
     Spark sets a SIGINT handler of its own when it is started by the main thread, so a run starts it in another one.
     """
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
+        self.committed: Callable[[], int] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     @property
@@ -40,5 +44,7 @@ class StopSignals:
             self.received = signal.Signals(number)
             return
         cursor = _SHOW_CURSOR if os.isatty(2) else b""
-        os.write(2, cursor + b"stopped at once; what is committed stays committed: run again to go on\n")
+        where = "" if self.committed is None else f", at transaction {self.committed()}"
+        said = f"stopped at once{where}; what is committed stays committed: run again to go on\n"
+        os.write(2, cursor + said.encode())
         os._exit(128 + number)

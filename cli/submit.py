@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib.util
 import os
 import shlex
@@ -23,6 +24,7 @@ from stormline.cli.entry_options import DRIVER_PID_FILE, as_arguments, with_entr
 from stormline.cli.errors import SparkSubmitMissing
 from stormline.cli.findings import print_findings
 from stormline.cli.target import TARGET_HELP, load_target
+from stormline.cli.usage import no_option, options_of
 from stormline.topology.compiler import compile_topology
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,6 +36,35 @@ class _SubmitCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [_SHORT.get(word, word) for word in args])
+
+
+# What spark-submit of Spark 3 and 4 knows: those with a value, and those without.
+_SPARK_VALUED = frozenset({
+    "--archives", "--class", "--conf", "--deploy-mode", "--driver-class-path", "--driver-cores",
+    "--driver-java-options", "--driver-library-path", "--driver-memory", "--exclude-packages", "--executor-cores",
+    "--executor-memory", "--files", "--jars", "--keytab", "--kill", "--master", "--name", "--num-executors",
+    "--packages", "--principal", "--properties-file", "--proxy-user", "--py-files", "--queue", "--remote",
+    "--repositories", "--status", "--total-executor-cores",
+})  # fmt: skip
+_SPARK_PLAIN = frozenset({"--load-spark-defaults", "--supervise", "--version"})
+
+
+def _check_flags(context: click.Context, flags: Sequence[str]) -> None:
+    """Refuse what is nearly an option, ours or spark-submit's; what is like none goes to spark-submit, as all others.
+
+    Raises:
+        click.UsageError: there is such a flag.
+    """
+    known = sorted({*options_of(context.command), *_SPARK_VALUED, *_SPARK_PLAIN})
+    is_value = False
+    for word in flags:
+        flag = word.partition("=")[0]
+        if is_value or not word.startswith("--"):
+            is_value = False
+            continue
+        is_value = word in _SPARK_VALUED
+        if flag not in known and difflib.get_close_matches(flag, known, n=1, cutoff=0.8):
+            raise click.UsageError(no_option(flag, known), context)
 
 
 @click.command(
@@ -79,6 +110,7 @@ def submit_command(
     """
     if target.startswith("-"):
         raise click.UsageError(f"MODULE comes first, before {target}: stormline submit MODULE[:ATTR] {target} ...")
+    _check_flags(context, flags)
     loaded = load_target(target)
     plan = compile_topology(loaded.topology, {**loaded.config, **conf})
     print_findings(plan, target, loaded.module.__name__)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from stormline.runtime.calls import Calls
 from stormline.runtime.collector import TaskCollector
 from stormline.runtime.columns import Tuples, delivered, rows_of
 from stormline.runtime.gathered import OtherState, pack_gathered
@@ -24,6 +25,7 @@ from stormline.topology.serialization import Registry
 from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
+At = tuple[Calls, TransactionAttempt]
 Emitted = Sequence[tuple[str, int | None, Packed]]
 
 
@@ -48,8 +50,10 @@ class BasicBoltTask:
         task: int,
         collector: TaskCollector,
         on_failure: OnFailure,
+        at: At,
         context: TaskContext,
     ) -> None:
+        self._at = at
         self.collector = collector
         self.context = context
         self._counted: Readings = {}
@@ -71,12 +75,17 @@ class BasicBoltTask:
             finally:  # the bolt counts for all attempts, one after another
                 self.context.count_into(self._counted)
 
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
 
     def finish(self) -> bool:
         """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
         return run_guarded(
-            partial(self.collector.finish, "execute"), self._component, self._task, "execute", self._on_failure
+            partial(self.collector.finish, "execute"),
+            self._component,
+            self._task,
+            "execute",
+            self._on_failure,
+            *self._at,
         )
 
     def count_into(self, readings: Readings) -> None:
@@ -100,6 +109,7 @@ class BatchBoltTask:
         task: int,
         collector: TaskCollector,
         on_failure: OnFailure,
+        at: At,
         gathers: Sequence[str] | None,
         context: TaskContext,
     ) -> None:
@@ -108,6 +118,7 @@ class BatchBoltTask:
         self._component = component
         self._task = task
         self._on_failure = on_failure
+        self._at = at
         self._gathers = gathers
         self.context = context
         self._executes = hooked_batch_bolt(bolt, context, collector)
@@ -120,7 +131,7 @@ class BatchBoltTask:
             execute_tuples(self._executes, tuples, source)
             self.collector.flush()
 
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure)
+        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
@@ -131,7 +142,7 @@ class BatchBoltTask:
                 self.bolt.finish_batch()
             self.collector.finish(last)
 
-        return run_guarded(call, self._component, self._task, last, self._on_failure)
+        return run_guarded(call, self._component, self._task, last, self._on_failure, *self._at)
 
     def count_into(self, readings: Readings) -> None:
         """Add what the bolt's metrics have counted."""
@@ -181,19 +192,20 @@ def begin_batch(
 ) -> BatchBoltTask | BasicBoltTask | None:
     """Return the task, prepared; None when preparing it has failed the attempt."""
     planned = env.plan.components[component]
+    at = (env.calls, attempt)
     made: list[BatchBoltTask | BasicBoltTask] = []
 
     def prepare() -> None:
         if isinstance(planned.component.obj, IBasicBolt):
             basic, context = env.basic_bolt(component, task), env.context(component, task)
             tell_of_emits(context, collector)
-            made.append(BasicBoltTask(basic, component, task, collector, on_failure, context))
+            made.append(BasicBoltTask(basic, component, task, collector, on_failure, at, context))
             return
         bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
         add_auto_hooks(context)
         bolt.prepare(env.conf(component), context, collector, attempt)
         collector.flush()
         gathers = gathered_by(bolt) if planned.deferred else None
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers, context))
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers, context))
 
-    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None
+    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure, *at) else None

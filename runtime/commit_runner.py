@@ -7,13 +7,13 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from stormline.runtime.bolt_tasks import BasicBoltAtCommit, execute_tuples
+from stormline.runtime.calls import told
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.runtime.gathered import OtherState, restore_gathered
@@ -24,7 +24,6 @@ from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
-from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wanted import while_wanted
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
@@ -64,8 +63,6 @@ class CommitTask:
         self.failure: Failure | None = None
         self.executing_secs = 0.0
         self._abandoned = False
-        self._call: str | None = None
-        self._thread: threading.Thread | None = None
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
         basic = isinstance(planned.component.obj, IBasicBolt)
@@ -109,19 +106,10 @@ class CommitTask:
         if not (self.basic or self._abandoned):
             self._context.clean_up()
 
-    def where(self) -> str:
-        """Return which call of user code it is in now, and where that stands; "" where in none."""
-        call, thread = self._call, self._thread
-        if call is None or thread is None:
-            return ""
-        return f"{call} of {self._planned.id!r}, task {self.task}, at\n{stack_of(thread)}"
-
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
-            self._thread, self._call = threading.current_thread(), where
             with while_wanted(lambda: not self._abandoned):
-                run_guarded(call, self._planned.id, self.task, where, self._fail)
-            self._call = None
+                run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
 
     def _fail(self, failure: Failure) -> None:
         self.failure = failure
@@ -163,7 +151,7 @@ class CommitTask:
         def call() -> None:  # the user's serializers read here
             read.append(packed.unpack_whole(self._attempt, self._env.registry))
 
-        run_guarded(call, edge.source, source_task, "reading the tuples", self._fail)
+        run_guarded(call, edge.source, source_task, "reading the tuples", self._fail, self._env.calls, self._attempt)
         return read[0] if read else None
 
     def _execute_all(self, inbox: Sequence[Delivery]) -> None:
@@ -245,7 +233,7 @@ class CommitRun:
         self._result = result
         self.attempt = result.attempt
         self._abandoned = False
-        self._emitters_commit = False
+        self._engine = engine
         self._emitters_metrics: Readings = {}
         self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
 
@@ -269,12 +257,11 @@ class CommitRun:
         if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
             return None
         failures: list[Failure] = []
-        self._emitters_commit = True
         for task in spout.tasks:
             if self._abandoned or failures:
                 break
-            run_guarded(partial(self._commit_emitter, task), spout.id, task, "commit", failures.append)
-        self._emitters_commit = False
+            commit, at = partial(self._commit_emitter, task), (self._env.calls, self.attempt)
+            run_guarded(commit, spout.id, task, "commit", failures.append, *at)
         return failures[0] if failures else None
 
     def _commit_emitter(self, task: int) -> None:
@@ -312,9 +299,6 @@ class CommitRun:
             turn.abandon()
 
     def where(self) -> str:
-        """Return which tasks are in a call of user code now, and where these stand."""
-        found = [task.where() for turn in self._turns for task in turn.here]
-        spout = self._env.plan.spout
-        for task, _, thread in self._env.emitters.running() if self._emitters_commit else ():
-            found.append(f"commit of {spout.id!r}, task {task}, at\n{stack_of(thread)}")
-        return "".join(found) or "the executors"
+        """Return which calls of user code run now, and where they stand."""
+        attempts = (self.attempt,)
+        return told([*self._env.calls.reports(attempts), *self._engine.calls(attempts)]) or "the executors"

@@ -80,6 +80,7 @@ class CommitSlot:
         inbox: list[Delivery] = []
         sent: list[PackedDelivery] = []
         failures: list[Failure] = []
+        at = (env.calls, part.attempt)
 
         def read() -> None:  # the user's serializers read here, and write below
             inbox.extend(unpack_deliveries(given.inbox, part.attempt, env))
@@ -87,12 +88,12 @@ class CommitSlot:
         def write() -> None:
             sent.extend(pack_deliveries(task.sent, env))
 
-        if run_guarded(read, component, given.task, "reading the tuples", failures.append):
+        if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
             task.run(inbox)
             if task.failure is not None:
                 failures.append(task.failure)
             else:
-                run_guarded(write, component, given.task, "emit", failures.append)
+                run_guarded(write, component, given.task, "emit", failures.append, *at)
         replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
 
     def abandon(self) -> None:

@@ -99,6 +99,8 @@ class Committer:
         self._proved = 0.0
         self._stopping = False
         self._closed = False
+        self.overdue_in = ""
+        """Where the commit was, when `overdue` last returned its attempt."""
         name = f"stormline-commit-{self._env.plan.topology_id}"
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
         self._thread.start()
@@ -165,6 +167,7 @@ class Committer:
                 return None
             commit.told_at = 0.0
             commit.timed_out = True
+        self.overdue_in = commit.run.where()
         commit.run.abandon()
         return commit.run.attempt
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from stormline.runtime.blocks import FOR_DRIVER, stage_of
+from stormline.runtime.calls import CallReport
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.commit_slot import CommitSlot
 from stormline.runtime.engine_failure import EngineFailure as EngineFailure  # for all who know engines
@@ -90,6 +91,10 @@ class InProcessEngine:
         """Begin no further call of user code; one under way cannot be interrupted in this process."""
         for slot in self._commit_slots:
             slot.abandon()
+
+    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
+        """Return the calls of user code that stand for those on executors."""
+        return [report for env in (self._workers, self._committing) for report in env.calls.reports(attempts)]
 
     def close(self) -> None:
         """Let components clean up."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import traceback
 from collections.abc import Callable
@@ -11,7 +10,10 @@ from types import TracebackType
 
 import cloudpickle
 
+from stormline.runtime.calls import Calls
+from stormline.runtime.thread_stack import is_ours
 from stormline.runtime.wave import Failure
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.secrets import without_secrets
 from stormline.topology.texts import told
@@ -21,16 +23,9 @@ log = logging.getLogger("stormline")
 PACKED_BYTES_MAX = 1 << 20
 """Bytes of an exception that travel: of a larger one only its traceback is told."""
 
-# As frames name it, to the letter: on an executor the zip of a bundle is "./x.zip".
-_OUR_ROOMS = f"{os.path.dirname(os.path.dirname(__file__))}/"
-
 
 class AttemptAborted(BaseException):
     """Unwinds user code whose attempt has failed further down a chain of plain calls."""
-
-
-def _is_ours(frame_file: str) -> bool:
-    return frame_file.startswith(_OUR_ROOMS)
 
 
 def users_traceback(error: BaseException) -> str:
@@ -40,7 +35,7 @@ def users_traceback(error: BaseException) -> str:
     """
     tb: TracebackType | None = error.__traceback__
     first = tb
-    while first is not None and _is_ours(first.tb_frame.f_code.co_filename):
+    while first is not None and is_ours(first.tb_frame.f_code.co_filename):
         first = first.tb_next
     if first is None and isinstance(error, StormlineError):
         return ""
@@ -84,9 +79,19 @@ def failure_of(error: BaseException, component: str, task: int | None, where: st
 
 
 def run_guarded(
-    call: Callable[[], None], component: str, task: int | None, where: str, on_failure: Callable[[Failure], None]
+    call: Callable[[], None],
+    component: str,
+    task: int | None,
+    where: str,
+    on_failure: Callable[[Failure], None],
+    calls: Calls,
+    attempt: TransactionAttempt,
 ) -> bool:
-    """Run user code; tell whether it came through. What it raises goes to `on_failure`, and no further."""
+    """Run user code; tell whether it came through. What it raises goes to `on_failure`, and no further.
+
+    While it runs `calls` knows of it.
+    """
+    calls.begin(component, task, where, attempt)
     try:
         call()
     except AttemptAborted:
@@ -96,4 +101,6 @@ def run_guarded(
     except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
         on_failure(failure_of(error, component, task, where))
         return False
+    finally:
+        calls.end()
     return True

@@ -17,12 +17,16 @@ from stormline.topology.storm_names import storm_names
 
 @storm_names()
 class TopologyHandle:
-    """A running topology. Usable from any thread; as a context manager it kills the topology at its end."""
+    """A running topology. Usable from any thread; as a context manager it kills the topology at its end.
+
+    `txid_begun` is the first transaction that it works on.
+    """
 
     def __init__(self, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
         self.name = name
         self.zookeeper_hosts = zookeeper_hosts
         self._runner = runner
+        self.txid_begun = runner.progress.txid_committed + 1
         self._thread = threading.Thread(target=runner.run, daemon=True, name=f"stormline-{name}")
         self._thread.start()
         watch_loop(name, runner, self._thread)

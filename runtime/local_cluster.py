@@ -65,6 +65,8 @@ class LocalCluster(Cluster):
         master: Spark's master URL; None: what spark-submit says.
         conf: `spark.*` settings.
         verbose: show what Spark prints.
+        on_output: called with each line that Spark's processes on this machine print (what user code prints in
+            the Python workers), in a thread of its own. None: it goes to standard error.
     """
 
     def __init__(
@@ -74,8 +76,10 @@ class LocalCluster(Cluster):
         conf: Mapping[str, Any] | None = None,
         *,
         verbose: bool = False,
+        on_output: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()
+        self._on_output = on_output
         self._state_dir = None if state_dir is None else Path(state_dir)
         self._master = master
         self._conf = dict(conf or {})
@@ -151,7 +155,9 @@ class LocalCluster(Cluster):
             from stormline.runtime.spark_context import start_spark
 
             spark = {key: value for key, value in config.items() if key.startswith("spark.")}
-            self._sc, self._owns_spark = start_spark(name, self._master, {**self._conf, **spark}, self._verbose)
+            self._sc, self._owns_spark = start_spark(
+                name, self._master, {**self._conf, **spark}, self._verbose, self._on_output
+            )
             atexit.register(self.shutdown)  # for scripts that end without it
         return self._sc
 

@@ -22,7 +22,7 @@ def watch_loop(name: str, runner: TopologyRunner, loop: threading.Thread) -> Non
 
 
 _OF_EMITTER = (
-    "topology %r has waited for %.0f s for an emitter; until it comes back, nothing more is emitted. It is at\n%s"
+    "topology %r has waited for %.0f s for an emitter; until it comes back, nothing more is emitted. It is %s\n%s"
 )
 
 
@@ -35,28 +35,28 @@ class _Patience:
         self._begun: float | None = None
         self._secs = HANGS_SECS
 
-    def look(self, name: str, begun: float | None) -> None:
+    def look(self, name: str, begun: float | None, where: str = "at") -> None:
         if begun != self._begun:
             self._begun, self._secs = begun, HANGS_SECS
         if begun is not None and time.monotonic() - begun >= self._secs:
             self._secs *= 2
-            log.warning(self._warning, name, time.monotonic() - begun, stack_of(self._thread))
+            log.warning(self._warning, name, time.monotonic() - begun, where, stack_of(self._thread))
 
 
 def _watch(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
     step = _Patience(
         "topology %r has waited for %.0f s in one call; until that returns, nothing begins but commits that were ready "
-        "before. It is at\n%s",
+        "before. It is %s\n%s",
         loop,
     )
     question = _Patience(
         "topology %r has waited for %.0f s for its spout's coordinator; until it answers, no new batch begins. It is "
-        "at\n%s",
+        "%s\n%s",
         runner.spout.thread,
     )
     emitters: dict[int, _Patience] = {}
     while not runner.ended.wait(LOOK_SECS):
         step.look(name, runner.step_begun)
-        question.look(name, runner.spout.asked_at)
+        question.look(name, runner.spout.asked_at, f"asked {runner.spout.question}, and is at")
         for task, begun, thread in runner.emitters.running():
-            emitters.setdefault(task, _Patience(_OF_EMITTER, thread)).look(name, begun)
+            emitters.setdefault(task, _Patience(_OF_EMITTER, thread)).look(name, begun, f"that of task {task}, at")

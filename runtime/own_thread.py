@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
+from stormline.runtime.thread_stack import waiting_for
 from stormline.topology.errors import FailedException
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ class CallAbandoned(FailedException):
 class Call(Generic[T]):
     """A call that waits for its turn in a thread, runs, or has ended."""
 
-    def __init__(self, work: Callable[[], T], caller: object, changed: threading.Condition) -> None:
+    def __init__(self, work: Callable[[], T], caller: object, changed: threading.Condition, thread: int | None) -> None:
         self.work = work
         self.caller = caller
         self.begun: float | None = None
@@ -29,6 +30,7 @@ class Call(Generic[T]):
         self.result: T | None = None
         self.error: BaseException | None = None
         self._changed = changed
+        self._thread = thread
 
     def wait(self) -> T:
         """Wait for the end of the call; return what it returned, or raise what it raised.
@@ -36,7 +38,7 @@ class Call(Generic[T]):
         Raises:
             CallAbandoned: it was taken back before it began.
         """
-        with self._changed:
+        with self._changed, waiting_for(self._thread):
             while not (self.ended or self.abandoned):
                 self._changed.wait()
         if self.abandoned:
@@ -62,7 +64,7 @@ class OwnThread:
 
     def begin(self, work: Callable[[], T], caller: object = None) -> Call[T]:
         """Let the thread run `work` when its turn comes, on behalf of `caller`."""
-        call = Call(work, caller, self._changed)
+        call = Call(work, caller, self._changed, self.thread.ident)
         with self._changed:
             call.abandoned = self._closed
             if not call.abandoned:

@@ -27,10 +27,11 @@ from __future__ import annotations
 import pickle
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from stormline.runtime.calls import CallReport
 from stormline.runtime.columns import Tuples
 from stormline.runtime.packed import Packed
 from stormline.runtime.task_environment import TaskEnvironment
@@ -121,6 +122,9 @@ class CommitEngine(Protocol):
 
         Cancelling is not fencing: an effect under way may still happen.
         """
+
+    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
+        """Return the calls of user code that run on the executors for these attempts, as far as that is known here."""
 
 
 # ---------------------------------------------------------------------------------------- one execution

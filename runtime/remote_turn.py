@@ -83,7 +83,7 @@ class RemoteTurn:
 
         if deliveries:
             edge, source_task, _, _ = deliveries[0]
-            run_guarded(call, edge.source, source_task, "emit", self.failures.append)
+            run_guarded(call, edge.source, source_task, "emit", self.failures.append, self._env.calls, self._attempt)
         return packed
 
     def _read(self, sealed: Sequence[bytes]) -> dict[int, TaskReply]:
@@ -109,7 +109,9 @@ class RemoteTurn:
         def call() -> None:  # the user's serializers read here
             self.sent += unpack_deliveries(reply.sent, self._attempt, self._env)
 
-        run_guarded(call, component, reply.task, "reading the tuples", self.failures.append)
+        run_guarded(
+            call, component, reply.task, "reading the tuples", self.failures.append, self._env.calls, self._attempt
+        )
 
     def _incomplete(self, message: str, lasting: bool = False) -> Failure:
         return Failure("the commit phase", None, message, fatal=lasting, counts=False)

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,19 @@ _readers: list[int] = []
 
 
 def start_spark(
-    app: str, master: str | None, conf: Mapping[str, Any], verbose: bool = False
+    app: str,
+    master: str | None,
+    conf: Mapping[str, Any],
+    verbose: bool = False,
+    on_output: Callable[[str], None] | None = None,
 ) -> tuple[SparkContext, bool]:
     """Return a SparkContext, and whether it was started here (then the caller stops it).
 
     Args:
         master: Spark's master URL; None: what spark-submit or spark-defaults say.
         conf: `spark.*` settings; they win over ours where no law forbids it.
+        verbose: show what Spark prints, from its start on.
+        on_output: called with each line that is shown; None: it goes to standard error.
 
     Raises:
         JavaMissing: there is no Java that Spark can use.
@@ -65,7 +71,7 @@ def start_spark(
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
     _stopping.clear()
-    with _quiet(verbose), _handler_kept(signal.SIGINT):
+    with _quiet(verbose, on_output), _handler_kept(signal.SIGINT):
         try:
             sc = SparkContext(conf=settings)
         except Exception as error:
@@ -138,15 +144,18 @@ def _handler_kept(number: signal.Signals) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(verbose: bool) -> Iterator[None]:
+def _quiet(verbose: bool, on_output: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold back what the JVM prints while it starts; print it if the start fails, and what comes until Spark's stop."""
-    if verbose:
+    if verbose and on_output is None:
         yield
         return
     sys.stderr.flush()
     terminal, (reader, writer) = os.dup(2), os.pipe()
     held: list[bytes] = []
     started = threading.Event()
+    if verbose:
+        started.set()
+    show = _shown_by(on_output, terminal)
 
     def pump() -> None:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
@@ -154,7 +163,7 @@ def _quiet(verbose: bool) -> Iterator[None]:
                 if not started.is_set():
                     held.append(chunk)
                 elif not _stopping.is_set():
-                    os.write(terminal, chunk)
+                    show(chunk)
             _readers.remove(reader)
 
     _readers.append(reader)
@@ -169,3 +178,22 @@ def _quiet(verbose: bool) -> Iterator[None]:
         raise
     os.dup2(terminal, 2)
     started.set()
+
+
+def _shown_by(on_output: Callable[[str], None] | None, terminal: int) -> Callable[[bytes], object]:
+    """Return what shows chunks of bytes: by whole lines where there is `on_output`, else as they are."""
+    if on_output is None:
+        return lambda chunk: os.write(terminal, chunk)
+    rest = bytearray()
+
+    def show(chunk: bytes) -> None:
+        rest.extend(chunk)
+        *lines, last = bytes(rest).split(b"\n")
+        rest[:] = last
+        for line in lines:
+            try:
+                on_output(line.decode(errors="replace"))
+            except Exception:  # a reporter that is closed: the pipe must be read all the same, or the JVM stands still
+                os.write(terminal, line + b"\n")
+
+    return show

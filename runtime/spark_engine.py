@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import sys
+import tempfile
 import time
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 import cloudpickle
@@ -17,6 +19,8 @@ from pyspark import RDD, SparkContext
 from pyspark.traceback_utils import SCCallSiteSync
 
 from stormline import __version__
+from stormline.runtime.call_watch import read_calls
+from stormline.runtime.calls import CallReport
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.debug_log import log_levels
 from stormline.runtime.engine import EngineFailure, run_driver_stage
@@ -41,6 +45,12 @@ TASKS_END_SECS = 10.0
 """Time to wait for the end of the tasks of a commit whose job has failed. Spark kills them after its kill timeout."""
 
 TASKS_LOOK_SECS = 0.02
+
+
+def _calls_directory(sc: SparkContext) -> str | None:
+    """Return where workers on this machine tell of calls that take long: in Spark's directory, and gone with it."""
+    directory = getattr(sc, "_temp_dir", None)
+    return tempfile.mkdtemp(prefix="calls-", dir=directory) if directory and is_local(sc.master or "") else None
 
 
 def _slot(key: int) -> int:
@@ -73,7 +83,8 @@ class SparkEngine:
         self._name = name
         self._shaper = WaveShaper(env.plan)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
-        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels())))
+        self._calls = _calls_directory(sc)
+        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels(), self._calls)))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:
@@ -203,6 +214,10 @@ class SparkEngine:
         """Cancel the job of the wave; its tasks end within the kill timeout, and what they give is ignored."""
         self._env.emitters.cancel_wave()
         self._sc.cancelJobGroup(self._run)
+
+    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
+        """Return the calls of user code that run in the workers; none where those are on other machines."""
+        return [] if self._calls is None else read_calls(self._calls, attempts)
 
     def close(self) -> None:
         """Let components clean up in the workers, as far as they still live, and free the broadcast."""

@@ -52,6 +52,8 @@ class SpoutQuestions:
         self._own = OwnThread(f"stormline-coordinator-{env.plan.topology_id}")
         self.thread = self._own.thread
         self.asked_at: float | None = None  # None: no answer is awaited
+        self.question = ""
+        """The call of the coordinator that runs, or ran last."""
         try:
             self._spout = self._own.call(lambda: SpoutDriver(env))
         except BaseException:
@@ -94,9 +96,11 @@ class SpoutQuestions:
         until = time.monotonic() + ANSWER_SECS
         while len(begun) < room and not (begun and time.monotonic() >= until):
             txid = first + len(begun)
+            self.question = f"is_ready of spout {self._env.plan.spout.id!r}, for transaction {txid}"
             ready = self._ask(self._spout.is_ready, positions, txid - 1 - known)
             if ready is not True:
                 return SpoutAnswer(begun, None if ready is _NOT_NOW else False)
+            self.question = f"what defines a batch of spout {self._env.plan.spout.id!r}, for transaction {txid}"
             metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
             if metadata is _NOT_NOW:
                 return SpoutAnswer(begun, None)

@@ -166,7 +166,7 @@ class StageRunner:
         def call() -> None:
             emitter.emit(run.wave_attempt, collector, run.result)
 
-        run_guarded(call, spout.id, task, "the emitter", run.fail)
+        run_guarded(call, spout.id, task, "the emitter", run.fail, self._env.calls, run.attempt)
         run.result.rows += collector.emitted
         collector.close()
 
@@ -221,7 +221,8 @@ class StageRunner:
                     raise
                 run.fail(self._incomplete(str(error)))
 
-        if not run_guarded(call, edge.source, segment.source_task, "reading the tuples", run.fail) or not unpacked:
+        where, at = "reading the tuples", (self._env.calls, run.attempt)
+        if not run_guarded(call, edge.source, segment.source_task, where, run.fail, *at) or not unpacked:
             return None
         (tuples,) = unpacked
         if len(tuples) != packed.rows:
@@ -347,7 +348,7 @@ class StageRunner:
                 self._finish_task(run, planned, task)
         if not run.failed:
             for route in run.packed_routes:
-                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail)
+                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail, self._env.calls, run.attempt)
         run.release()
 
     def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
@@ -356,7 +357,7 @@ class StageRunner:
             bolt_task.collector.close()
             if bolt_task.context.metrics is not None:
                 count = partial(bolt_task.count_into, run.result.metrics)
-                run_guarded(count, planned.id, task, "its metrics", run.fail)
+                run_guarded(count, planned.id, task, "its metrics", run.fail, self._env.calls, run.attempt)
             if planned.deferred:
                 assert isinstance(bolt_task, BatchBoltTask)
 
@@ -364,7 +365,8 @@ class StageRunner:
                     emitted = run.held_emits.get(task, [])
                     run.result.deferred[task] = bolt_task.gathered(emitted, self._env.registry)
 
-                run_guarded(gather, planned.id, task, "what it gathers", run.fail)
+                at = (self._env.calls, run.attempt)
+                run_guarded(gather, planned.id, task, "what it gathers", run.fail, *at)
 
 
 def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from stormline.runtime import routing
+from stormline.runtime.calls import Calls
 from stormline.runtime.canonical import stable_hashes
 from stormline.runtime.columns import Columns, Tuples
 from stormline.runtime.commit_threads import CommitThreads
@@ -75,6 +76,8 @@ class TaskEnvironment:
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads()
+        self.calls = Calls()
+        self.closed = threading.Event()
         self._keys: dict[int, Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
@@ -226,6 +229,7 @@ class TaskEnvironment:
 
     def close(self) -> None:
         """Clean BasicBolts up and close emitters; an error in one is logged and does not keep the others open."""
+        self.closed.set()
         closes: list[Callable[[], None]]
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from stormline.runtime import coordinator
 from stormline.runtime.backoff import Backoff
 from stormline.runtime.batches import Batches
+from stormline.runtime.calls import told
 from stormline.runtime.closing import close_all
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.coordinator import (
@@ -34,7 +35,6 @@ from stormline.runtime.progress import Progress
 from stormline.runtime.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
 from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.thread_stack import stack_of
 from stormline.runtime.wave import AttemptResult, Failure, Wave
 from stormline.runtime.wave_size import WaveSize
 from stormline.runtime.wave_thread import WaveEnded, WaveThread
@@ -71,6 +71,11 @@ class _Wake:
 
 
 _Message = WaveEnded | SpoutAnswer | _Lost | _Wake
+
+
+_UNKNOWN_CALL = (
+    "one of {} takes longer, or hangs: the standard error of the executors names the call that runs, and its line"
+)
 
 
 class _Stop(Exception):
@@ -408,23 +413,26 @@ class TopologyRunner:
                 Failure(
                     "the commit phase",
                     None,
-                    f"it did not finish within {self._timeout_secs:g} s (topology.message.timeout.secs)",
+                    f"it did not finish within {self._timeout_secs:g} s (topology.message.timeout.secs)"
+                    f"; it is in {self._committer.overdue_in}",
                 ),
             )
         wave = self._waves.wave
         if wave is not None and self._waves.overdue():
             again = self._waves.cancelled
+            attempts = {each.attempt for each in wave.attempts}
+            running = [] if again else [*self._engine.calls(attempts), *self._env.calls.reports(attempts)]
             self._waves.cancel()
             if again:
                 return
             self._size.failed(len(wave.attempts))
             components = [name for stage in self._env.plan.stages for name in stage.components]
             what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
-            running = self._env.emitters.running()
-            what += f"one of {components} takes longer, or hangs"
-            for task, _, thread in running:
-                what += f"; the emitter of task {task}, for whose end the replay waits, is at\n{stack_of(thread)}"
-            self._fail(wave.attempts[0].attempt, Failure(self._env.plan.spout.id, None, what))
+            what += f"it is in {told(running)}" if running else _UNKNOWN_CALL.format(components)
+            if self._env.emitters.running():
+                what += "; the replay waits for the end of the emitter's call"
+            component, task = running[0][:2] if running else (self._env.plan.spout.id, None)
+            self._fail(wave.attempts[0].attempt, Failure(component, task, what))
 
     def _end(self) -> None:
         log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stormline import __version__
+from stormline.runtime.call_watch import watch_calls
 from stormline.runtime.commit_slot import CommitSlot
 from stormline.runtime.errors import MixedVersions
 from stormline.runtime.layout import Layout
@@ -41,13 +42,14 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
     env = _ENVIRONMENTS.get(run)
     if env is None:
         gc.set_threshold(GC_THRESHOLD)
-        plan, epoch, levels = pickle.loads(payload.value)
+        plan, epoch, levels, calls_directory = pickle.loads(payload.value)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s executor: %(message)s")
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)
         for other in [key for key, old in _ENVIRONMENTS.items() if old.plan.topology_id == plan.topology_id]:
             _ENVIRONMENTS.pop(other).close()
         env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)
+        watch_calls(env, calls_directory)
     return env
 
 

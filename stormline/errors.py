@@ -42,6 +42,8 @@ from stormline.spouts.file.errors import (
     FileMissing,
     FileVanished,
     InvalidFileSpout,
+    LateRow,
+    MixedOrder,
     TooManyFiles,
     UnusableFile,
 )
@@ -129,7 +131,9 @@ __all__ = [
     "InvalidSpout",
     "InvalidStream",
     "JavaMissing",
+    "LateRow",
     "MissingExtra",
+    "MixedOrder",
     "MixedVersions",
     "NewerState",
     "NoRemoteDRPC",

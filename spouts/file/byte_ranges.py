@@ -80,6 +80,14 @@ class ByteRanges:
                 rows -= piece.rows
             return scan.position, pieces
 
+    def read(self, at: Position, rows: int) -> tuple[Position, bytes]:
+        """Return the position after at most `rows` rows from `at` on, and their bytes; none are left at the end."""
+        with _same_file(at, False) as (file, now):
+            scan = _Scan(file, now, self._rows.boundaries, rows)
+            scan.cut(rows)
+            file.seek(now.offset)
+            return scan.position, file.read(scan.position.offset - now.offset)
+
     def is_at_end(self, at: Position) -> bool:
         return at.offset >= at.size
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections import deque
 from typing import Any
 
-from stormline.spouts.file.csv_rows import check_columns
-from stormline.spouts.file.errors import BadHeader, FileMissing, FileVanished
+from stormline.spouts.file.header import check_columns, same_columns
 from stormline.spouts.file.layout import Columns, FileLayout
-from stormline.spouts.file.listing import list_files
+from stormline.spouts.file.lookout import Lookout
 from stormline.spouts.file.metadata import PATHS_BYTES_MAX, PIECE_BYTES, Piece, Progress
 from stormline.spouts.file.settings import FileSettings
 from stormline.topology.contracts import ITransactionalCoordinator, Metadata
 from stormline.topology.errors import FailedException
-
-log = logging.getLogger("stormline")
-
-# A look at the files that took longer than this is not repeated before ten times as long has passed.
-SLOW_LOOK_SECS = 0.05
 
 
 class FileCoordinator(ITransactionalCoordinator):
@@ -40,9 +32,7 @@ class FileCoordinator(ITransactionalCoordinator):
         self._layout = layout
         self._rows_per_piece = -(-settings.rows_per_batch // tasks)
         self._queue: deque[str] = deque()
-        self._led_to: dict[str, str] = {}
-        self._look_not_before = 0.0
-        self._warned = False
+        self._lookout = Lookout(settings.paths)
         self._progress = Progress(settings.format)
         self._stored: Metadata = None
         self._go_on_after(None)
@@ -111,11 +101,9 @@ class FileCoordinator(ITransactionalCoordinator):
         if self._declared is not None:
             self._check_columns(*self._declared)
         elif self._progress.columns is not None:
-            check_columns(
-                self._progress.columns, self._progress.columns_of, self._settings.fields, self._settings.types
-            )
+            check_columns(self._progress.columns, self._progress.columns_of, self._settings)
         self._queue.clear()
-        self._look_not_before = 0.0
+        self._lookout.may_look_at_once()
 
     def _begin_next(self) -> bool:
         """Begin the next file, if there is one."""
@@ -142,39 +130,13 @@ class FileCoordinator(ITransactionalCoordinator):
         self._progress.at = None
 
     def _look(self) -> None:
-        """Look for files that are not read yet. An empty file is left for the next look: it may be filled yet."""
-        begun = time.monotonic()
-        if begun < self._look_not_before:
-            return
-        progress = self._progress
-        listing = list_files(self._settings.paths)
-        current = None if progress.at is None else progress.at.path
-        for name, path in listing.missing.items():
-            if path == current and progress.at is not None:
-                raise FileVanished.at(path, progress.at.size)
-            # A link may go as what it led to: its own path is none that a file was read by.
-            if path not in progress.read and self._led_to.get(name, path) not in progress.read:
-                raise FileMissing.at(path)
-        self._led_to.update(listing.led_to)
-        self._queue = deque(
-            path
-            for path, size in sorted(listing.sizes.items())
-            if path != current and not progress.read.check(path, size) and size
-        )
-        if not listing.sizes and not self._warned:
-            self._warned = True
-            log.warning("no file matches %s yet", list(self._settings.paths))
-        took = time.monotonic() - begun
-        self._look_not_before = begun + 10 * took if took > SLOW_LOOK_SECS else 0.0
+        """Look for files that are not read yet."""
+        at = self._progress.at
+        found = self._lookout.look(self._progress.read, {} if at is None else {at.path: at.size})
+        if found is not None:
+            self._queue = deque(found)
 
     def _check_columns(self, path: str, columns: list[str]) -> None:
-        """Check the columns of a file against those of the first file that was read or declared."""
-        progress, settings = self._progress, self._settings
-        if progress.columns is None:
-            check_columns(columns, path, settings.fields, settings.types)
-            progress.columns_of, progress.columns = path, columns
-        elif columns != progress.columns:
-            raise BadHeader(
-                f"file {path!r} has the columns {columns}, but {progress.columns_of!r} has {progress.columns}; all "
-                "files of one spout must have the same columns in the same order, so correct the one that differs"
-            )
+        progress = self._progress
+        known = None if progress.columns is None else Columns(progress.columns_of, progress.columns)
+        progress.columns_of, progress.columns = same_columns(known, Columns(path, columns), self._settings)

@@ -11,7 +11,7 @@ from typing import Any
 from stormline.spouts.file.boundaries import RowBoundaries
 from stormline.spouts.file.errors import BadHeader
 from stormline.spouts.file.rows import RowFormat, RowProblem
-from stormline.topology.errors import FailedException, UnknownField
+from stormline.topology.errors import FailedException
 
 _CAUSES = {
     "unexpected end of data": "a quote is opened and never closed",
@@ -113,26 +113,3 @@ class CsvRows(RowFormat):
                 got = f"column {name!r} is {values[index]!r:.100}"
                 raise RowProblem(f"{got}, which {how} does not take: {type(error).__name__}: {error}") from None
         return values if self._taken is None else [values[index] for index in self._taken]
-
-
-def check_columns(columns: Sequence[str], path: str, fields: Sequence[str] | None, types: Iterable[str]) -> None:
-    """Check that the columns of the first file give the fields asked for.
-
-    Raises:
-        UnknownField: a field, or a key of `types`, is no column.
-        BadHeader: two columns of one name are wanted, or a name that cannot be a field's.
-    """
-    wanted = columns if fields is None else fields
-    for name in (*wanted, *types):
-        if name not in columns:
-            raise UnknownField.among(name, columns, f"file {path!r}, read by FileTransactionalSpout,")
-    for name in wanted:
-        problem = None
-        if not name:
-            problem = "has a column without a name"
-        elif columns.count(name) > 1:
-            problem = f"has {columns.count(name)} columns named {name!r}"
-        elif name == "attempt":
-            problem = "has a column 'attempt', the name of the first field of every tuple"
-        if problem:
-            raise BadHeader(f"file {path!r} {problem}; name others with fields=[…], or correct the header")

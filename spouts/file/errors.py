@@ -64,7 +64,7 @@ class UnusableFile(StormlineError, ValueError):
 
 
 class TooManyFiles(StormlineError):
-    """More files were read to their end than the state can remember."""
+    """More files were read to their end, or are being read side by side, than the state can remember."""
 
 
 class BadHeader(StormlineError, ValueError):
@@ -80,4 +80,29 @@ class BadLine(StormlineError, ValueError):
         return cls(
             f"{path}:{line}: {problem}; pass on_bad_line='skip' to FileTransactionalSpout to count, log and leave out "
             "such rows, or correct the file before the first run"
+        )
+
+
+class LateRow(StormlineError, ValueError):
+    """A row stands too far behind the one that it should come before."""
+
+    @classmethod
+    def at(cls, path: str, line: int, order_by: str, order_window: int) -> LateRow:
+        """Build the message for the row that begins in `line` (from 1)."""
+        return cls(
+            f"{path}:{line}: the row's {order_by!r} is earlier than that of a row which stands more than "
+            f"order_window={order_window} rows before it and was taken already; pass a larger order_window to "
+            "FileTransactionalSpout, or on_late_row='keep' to emit such rows late, counted and logged"
+        )
+
+
+class MixedOrder(StormlineError, TypeError):
+    """The values of the field to order by cannot be compared with each other."""
+
+    @classmethod
+    def of(cls, order_by: str, kind: str, first: str, got: str, at: str) -> MixedOrder:
+        """Build the message for a row, at `at`, of another kind than the first one, at `first`."""
+        return cls(
+            f"{at}: {order_by!r} is a {got}, but a {kind} at {first}: rows cannot be ordered by both; convert the "
+            "files, or pass types={…} to FileTransactionalSpout that makes one kind of both"
         )

@@ -16,8 +16,11 @@ from stormline.spouts.file.settings import FileSettings
 
 def layout_of(settings: FileSettings) -> FileLayout:
     """Return how files are cut into pieces."""
-    if settings.format == "parquet":
-        return ParquetRanges()
+    return ParquetRanges() if settings.format == "parquet" else ranges_of(settings)
+
+
+def ranges_of(settings: FileSettings) -> ByteRanges:
+    """Return how files of lines are."""
     if settings.format == "csv":
         return ByteRanges(CsvRows(settings.encoding, settings.delimiter, header=settings.header))
     return ByteRanges(rows_of(settings, None))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stormline.spouts.file.errors import FileChanged, TooManyFiles
+from stormline.spouts.file.stored_checks import are, are_texts, in_range, is_file, is_list, is_piece
 from stormline.topology.errors import CorruptData, shown
 
 VERSION = 1
@@ -148,8 +149,21 @@ def columns_of(metadata: Any) -> list[str] | None:
     return None if columns is None else list(columns[1])
 
 
-def _checked(metadata: Any, format: str) -> dict[str, Any]:
-    if not isinstance(metadata, dict) or metadata.get("v") != VERSION or not metadata.keys() >= _KEYS:
+def checked(
+    metadata: Any, format: str, order_by: str | None, keys: Collection[str], problem: Callable[..., str | None]
+) -> dict[str, Any]:
+    """Return stored metadata, if it is that of a spout of this format and order; `problem` looks at the `keys`.
+
+    Raises:
+        CorruptData: it is not.
+    """
+    ours = isinstance(metadata, dict) and metadata.get("v") == VERSION
+    if ours and metadata.get("order_by") != order_by:
+        raise CorruptData(
+            f"the stored batches were read with order_by={shown(metadata.get('order_by'))}, the spout now has "
+            f"order_by={order_by!r}; go on with the former, or begin anew under another topology id"
+        )
+    if not ours or not metadata.keys() >= set(keys):
         raise CorruptData(
             f"the stored batch is not one of FileTransactionalSpout, version {VERSION}: {shown(metadata, 200)}"
         )
@@ -158,62 +172,42 @@ def _checked(metadata: Any, format: str) -> dict[str, Any]:
             f"the stored batches were read with format={shown(metadata.get('format'))}, the spout now has "
             f"format={format!r}; go on with the former, or begin anew under another topology id"
         )
-    problem = _problem(**{key: metadata[key] for key in _KEYS})
-    if problem:
+    found = problem(**{key: metadata[key] for key in keys})
+    if found:
         raise CorruptData(
-            f"the stored batch of a FileTransactionalSpout {problem}, which no FileTransactionalSpout stores; restore "
+            f"the stored batch of a FileTransactionalSpout {found}, which no FileTransactionalSpout stores; restore "
             "the state from a backup, or begin anew under another topology id"
         )
-    return metadata
+    return dict(metadata)
+
+
+def _checked(metadata: Any, format: str) -> dict[str, Any]:
+    return checked(metadata, format, None, _KEYS, _problem)
 
 
 _KEYS = {"columns", "files", "pieces", "at", "read"}
 
 
-def _problem(columns: Any, files: Any, pieces: Any, at: Any, read: Any) -> str | None:
-    """Say what is wrong with stored metadata: it tells the spout which files to open, and how much of them to read."""
-    if columns is not None and not (_is_list(columns, 2) and _are(str, columns[:1]) and _are_texts(columns[1])):
+def problem_of_files(columns: Any, files: Any) -> str | None:
+    """Say what is wrong with the columns, or the files, of a stored batch."""
+    if columns is not None and not (is_list(columns, 2) and are(str, columns[:1]) and are_texts(columns[1])):
         return f"has the columns {shown(columns)}"
-    if type(files) is not list or not all(_is_list(file, 2) and _is_file(*file) for file in files):
+    if type(files) is not list or not all(is_list(file, 2) and is_file(*file) for file in files):
         return f"has the files {shown(files)}"
-    if type(pieces) is not list or not all(_is_list(piece, 7) and _is_piece(len(files), *piece) for piece in pieces):
+    return None
+
+
+def is_position(at: list[Any]) -> bool:
+    """Tell whether the six values can be a `Position`."""
+    return is_file(*at[:2]) and are(int, at[2:]) and in_range(at[3:]) and abs(at[2]) < 1 << 63
+
+
+def _problem(columns: Any, files: Any, pieces: Any, at: Any, read: Any) -> str | None:
+    problem = problem_of_files(columns, files)
+    if problem:
+        return problem
+    if type(pieces) is not list or not all(is_list(piece, 7) and is_piece(len(files), *piece) for piece in pieces):
         return f"has the pieces {shown(pieces)}"
-    if at is not None and not (
-        _is_list(at, 6) and _is_file(*at[:2]) and _are(int, at[2:]) and _in_range(at[3:]) and abs(at[2]) < 1 << 63
-    ):
+    if at is not None and not (is_list(at, 6) and is_position(at)):
         return f"ends at {shown(at)}"
     return None if type(read) is bytes else f"has the files read {shown(read)}"
-
-
-def _is_list(value: Any, length: int) -> bool:
-    return type(value) is list and len(value) == length
-
-
-def _are(kind: type, values: list[Any]) -> bool:
-    return all(type(value) is kind for value in values)
-
-
-def _in_range(numbers: list[int]) -> bool:
-    return min(numbers) >= 0 and max(numbers) < 1 << 63
-
-
-def _are_texts(values: Any) -> bool:
-    return type(values) is list and _are(str, values) and all(map(_is_utf8, values))
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        return bool(text.encode()) or not text
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_file(path: Any, size: Any) -> bool:
-    if type(path) is not str or path[:1] != "/" or "\0" in path or not _is_utf8(path):
-        return False
-    return type(size) is int and 0 <= size < 1 << 48
-
-
-def _is_piece(files: int, file: Any, start: Any, end: Any, line: Any, rows: Any, before: Any, after: Any) -> bool:
-    numbers = [file, start, end, line, rows, before, after]
-    return _are(int, numbers) and _in_range(numbers) and file < files and start <= end and end - start < 1 << 48

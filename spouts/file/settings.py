@@ -14,6 +14,7 @@ from stormline.topology.errors import MissingExtra, UnknownField, did_you_mean
 from stormline.topology.fields import Fields
 
 FORMATS = ("csv", "jsonl", "text", "parquet")
+ORDER_WINDOW_MAX = 10_000  # a bit of each row of it is stored with every batch
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -31,6 +32,9 @@ class FileSettings:
     header: bool
     types: dict[str, Callable[[str], Any]]
     defaults: dict[str, Any]
+    order_by: str | None
+    order_window: int
+    keep_late: bool
 
     @classmethod
     def checked(
@@ -46,12 +50,15 @@ class FileSettings:
         header: bool,
         types: Mapping[str, Callable[[str], Any]] | None,
         defaults: Mapping[str, Any] | None,
+        order_by: str | None,
+        order_window: int,
+        on_late_row: str,
     ) -> FileSettings:
         """Check the arguments against each other.
 
         Raises:
             InvalidFileSpout: some do not go together, or one is out of range.
-            UnknownField: `types` or `defaults` name a field that `fields` does not have.
+            UnknownField: `types`, `defaults` or `order_by` name a field that `fields` does not have.
             MissingExtra: the format needs a package that is not installed.
         """
         if format not in FORMATS:
@@ -76,6 +83,7 @@ class FileSettings:
             for name in mapping:
                 if names is not None and name not in names:
                     raise UnknownField.among(name, names, f"FileTransactionalSpout, named in {argument}: the spout")
+        _check_order(order_by, order_window, on_late_row, format, names)
         for name, convert in types.items():
             if not callable(convert):
                 raise InvalidFileSpout(f"types[{name!r}] is {convert!r}, expected a callable that takes text, as float")
@@ -100,6 +108,9 @@ class FileSettings:
             header=bool(header),
             types=types,
             defaults=defaults,
+            order_by=order_by,
+            order_window=order_window,
+            keep_late=on_late_row == "keep",
         )
 
 
@@ -130,6 +141,24 @@ def _names(fields: Sequence[str] | None, format: str, header: bool) -> tuple[str
     if format == "text" and len(names) != 1:
         raise InvalidFileSpout(f"format='text' gives one field, the line; fields names {len(names)}: {list(names)}")
     return names
+
+
+def _check_order(
+    order_by: str | None, order_window: int, on_late_row: str, format: str, names: tuple[str, ...] | None
+) -> None:
+    if order_by is None:
+        for argument, given in (("order_window", order_window != 0), ("on_late_row", on_late_row != "error")):
+            if given:
+                raise InvalidFileSpout(f"{argument} is for files that are read in an order; name its field in order_by")
+        return
+    if format not in ("csv", "jsonl"):
+        raise InvalidFileSpout(f"order_by is for format='csv' or 'jsonl'; leave it out with format={format!r}")
+    if names is not None and order_by not in names:
+        raise UnknownField.among(order_by, names, "FileTransactionalSpout, named in order_by: the spout")
+    if type(order_window) is not int or not 0 <= order_window <= ORDER_WINDOW_MAX:
+        raise InvalidFileSpout(f"order_window is {order_window!r}, expected a number of rows, 0 to {ORDER_WINDOW_MAX}")
+    if on_late_row not in ("error", "keep"):
+        raise InvalidFileSpout(f"on_late_row is {on_late_row!r}, expected 'error' or 'keep'")
 
 
 def _may_end_a_character(delimiter: str, codec: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from stormline.runtime.blocks import FOR_DRIVER, stage_of
+from stormline.runtime.calls import CallReport
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.commit_slot import CommitSlot
 from stormline.runtime.engine_failure import EngineFailure
@@ -191,6 +192,10 @@ class SimEngine:
         """Begin no further call of user code; one that is under way goes on."""
         for slot in self._commits:
             slot.abandon()
+
+    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
+        """Return the calls that run on the executors that live: what they would have told of."""
+        return [report for executor in self._executors for report in executor.env.calls.reports(attempts)]
 
     def close(self) -> None:
         """Do nothing: the executors end with the driver."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -127,7 +128,7 @@ def test_what_will_not_do_what_it_seems_is_said_once_and_stops_nothing(tmp_path:
 def test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on(
     numbers: Numbers, number: signal.Signals, exit_code: int
 ) -> None:
-    with numbers.running(commit_secs=0.2) as process:
+    with numbers.running("--progress", "none", commit_secs=0.2) as process:
         numbers.await_sums(process, 2)
         process.send_signal(number)
         stdout, stderr = process.communicate()
@@ -142,17 +143,18 @@ def test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on(
     assert stopping.endswith("; again: stop at once")
     assert end == f"stopped at transaction {len(stopped)}; run again to go on"
     if number is signal.SIGINT:
-        done = numbers.run("--progress", "live")
+        done = numbers.run()
         assert done.returncode == 0, done.stderr
         assert numbers.sums() == SUMS
-        first, *_, last = done.stderr.splitlines()
+        first, second, *_, last = done.stderr.splitlines()
         assert first == "numbers: state in .stormline/numbers"
+        assert second == f"numbers: goes on at transaction {len(stopped) + 1}"
         assert last.startswith(f"numbers: {20 - len(stopped)} transactions, {4 * (20 - len(stopped))} tuples in ")
         assert last.endswith("; committed up to txid 20")
 
 
 def test_a_second_signal_stops_at_once_and_the_next_run_goes_on(numbers: Numbers) -> None:
-    with numbers.running(commit_secs=60) as process:
+    with numbers.running("--progress", "none", commit_secs=60) as process:
         while process.poll() is None and not numbers.begun.exists():
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
@@ -163,16 +165,16 @@ def test_a_second_signal_stops_at_once_and_the_next_run_goes_on(numbers: Numbers
         _, stderr = process.communicate()
     assert time.monotonic() - began < 10
     assert process.returncode == 143
-    assert stderr == "stopped at once; what is committed stays committed: run again to go on\n"
+    assert stderr == "stopped at once, at transaction 0; what is committed stays committed: run again to go on\n"
     assert numbers.sums() == []
-    again = numbers.run()
+    again = numbers.run("--progress", "none")
     assert (again.returncode, again.stdout) == (0, f"20 sums make {sum(range(80))}\n")
-    assert again.stderr == "", "nothing but the report is shown where output is no terminal"
+    assert again.stderr == "", "nothing but the report is shown where no progress is wanted"
     assert numbers.sums() == SUMS
 
 
 def test_a_bolt_that_raises_shows_the_users_traceback_first_and_leaves_a_state_to_go_on_with(numbers: Numbers) -> None:
-    failed = numbers.run(fail_at=13)
+    failed = numbers.run("--progress", "none", fail_at=13)
     assert failed.returncode == 1
     assert failed.stdout == ""
     first, second, third, *_ = failed.stderr.splitlines()
@@ -183,6 +185,9 @@ def test_a_bolt_that_raises_shows_the_users_traceback_first_and_leaves_a_state_t
         "topology 'numbers' stopped: ZeroDivisionError in execute of 'add', task "
     )
     assert numbers.sums() == SUMS[:6]
+    shown = numbers.run(fail_at=13).stderr.splitlines()
+    assert shown[1] == "numbers: goes on at transaction 7"
+    assert shown[shown.index("Traceback (most recent call last):") - 1].endswith("; committed up to txid 6")
     assert numbers.run().returncode == 0
     assert numbers.sums() == SUMS
 
@@ -212,3 +217,52 @@ def test_submit_on_a_local_master_keeps_its_state_as_run_does(numbers: Numbers) 
     assert again.returncode == 0, again.stdout + again.stderr
     ends = [json.loads(line) for line in again.stdout.splitlines() if line.startswith("{")]
     assert [(end["transactions"], end["txid_committed"]) for end in ends if end["event"] == "end"] == [(0, 20)]
+
+
+def test_what_python_workers_print_does_not_tear_the_line_of_a_terminal(numbers: Numbers) -> None:
+    controller, terminal = os.openpty()
+    process = subprocess.Popen(
+        [*STORMLINE, "run", NUMBERS, "--master", "local[2]"],
+        cwd=numbers.directory,
+        env=numbers.environment(warn=1, commit_secs=0.05),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    watchdog = threading.Timer(SECS_MAX, process.kill)
+    watchdog.start()
+    shown = b""
+    try:
+        while chunk := _read(controller):
+            shown += chunk
+    finally:
+        assert process.wait() == 0, shown
+        watchdog.cancel()
+        os.close(controller)
+    assert " committed · ".encode() in shown, "the live line was there to be torn"
+    warned = [before for before, _ in zip(shown.split(b"warned of "), range(shown.count(b"warned of ")), strict=False)]
+    assert warned
+    # Each begins a line: after the line before, or where the live line has just been erased.
+    torn = [before[-60:] for before in warned if not before.endswith((b"\n", b"\r\x1b[2K", b"\x1b[2K"))]
+    assert not torn
+
+
+def test_a_hang_in_a_python_worker_is_named_with_its_line_and_the_run_goes_on(numbers: Numbers) -> None:
+    done = numbers.run("--conf", "topology.message.timeout.secs=10", hang=6)  # of the second wave: the workers are warm
+    assert done.returncode == 0, done.stderr
+    assert numbers.sums() == SUMS
+    hangs = r"finish_batch of 'add', task \d+, for [\d.]+ s, in transaction 6:\d+, at "
+    hangs += r"\S+/numbers\.py:\d+ in finish_batch"
+    for told in (
+        "WARNING stormline executor: topology numbers has long been in ",
+        r"within 10 s \(topology\.message\.timeout\.secs\); it is in ",
+    ):
+        assert re.search(told + hangs, done.stderr), done.stderr
+
+
+def _read(controller: int) -> bytes:
+    try:
+        return os.read(controller, 65536)
+    except OSError:  # Linux says so that nobody holds the terminal any more
+        return b""

@@ -3,10 +3,13 @@
 NUMBERS_DB: the file; one with the suffix .begun beside it shows that a commit has begun.
 NUMBERS_COUNT: numbers of each of two partitions (default 40), taken two at a time.
 NUMBERS_COMMIT_SECS: how long each commit takes (default 0). NUMBERS_FAIL_AT: the number at which the bolt raises.
+NUMBERS_HANG: the txid in which such a task hangs, once: a file with the suffix .hung beside the other one shows it.
+NUMBERS_WARN: whether its tasks, which execute in Spark's Python workers, warn of each batch on standard error.
 """
 
 import os
 import sqlite3
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -37,6 +40,12 @@ class Add(BaseBatchBolt):
         self.sum += number
 
     def finish_batch(self) -> None:
+        if "NUMBERS_WARN" in os.environ:
+            print(f"warned of {self.id}", file=sys.stderr, flush=True)
+        hung = Path(os.environ["NUMBERS_DB"] + ".hung")
+        if os.environ.get("NUMBERS_HANG") == str(self.id.transaction_id) and not hung.exists():
+            hung.touch()
+            time.sleep(600)
         self.collector.emit([self.id, self.sum])
 
     def declare_output_fields(self, declarer: Any) -> None:

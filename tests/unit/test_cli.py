@@ -41,6 +41,45 @@ def test_no_command_but_run_and_submit_imports_spark_or_zookeeper() -> None:
     assert done.stdout.strip() == "[]"
 
 
+class TestCalledWrongly:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (
+                "run --mastr local",
+                "there is no option '--mastr'; did you mean '--master'? (all of them: stormline run --help)",
+            ),
+            ("run examples.words --keep-runing", "there is no option '--keep-runing'; did you mean '--keep-running'?"),
+            ("explain examples.words --cnof a=b", "there is no option '--cnof'; did you mean '--conf'?"),
+            ("visualize examples.words --outptu x", "there is no option '--outptu'; did you mean '--output'?"),
+            ("compile examples.words --py-file x", "there is no option '--py-file'; did you mean '--py-files'?"),
+            ("submit examples.words --zookeper h", "there is no option '--zookeper'; did you mean '--zookeeper'?"),
+            (
+                "submit examples.words --executor-memroy 1g",
+                "no option '--executor-memroy'; did you mean '--executor-memory'?",
+            ),
+            ("submit examples.words --jars --jras --drvier-memory=2g", "no option '--drvier-memory'; did you mean"),
+            ("--versoin", "there is no option '--versoin'; did you mean '--version'? (all of them: stormline --help)"),
+            ("rnu examples.words", "there is no command 'rnu'; did you mean 'run'? (all of them: stormline --help)"),
+            ("run", "Missing argument 'MODULE[:ATTR]' (all of them: stormline run --help)"),
+            ("run examples.words --until no", "Invalid value for '--until': 'no' is not a valid integer"),
+            ("run --fresh --state-dir x examples.words", "--fresh and --state-dir exclude each other"),
+        ],
+    )
+    def test_what_no_command_takes_is_one_line_and_exit_code_2(self, arguments: str, line: str) -> None:
+        done = call(*arguments.split())
+        assert done.exit_code == 2
+        assert done.stdout == ""
+        assert done.stderr.startswith("error: ")
+        assert line in done.stderr
+        assert done.stderr.count("\n") == 1
+
+    def test_a_flag_that_is_like_none_goes_to_spark_submit(self) -> None:
+        done = call("submit", "examples.words", "--dry-run", "--unheard-of", "--driver-java-options", "--verboze")
+        assert done.exit_code == 0
+        assert "--unheard-of --driver-java-options --verboze" in done.stdout
+
+
 class TestExplain:
     def test_prints_the_plan(self) -> None:
         done = call("explain", "examples.global_count")

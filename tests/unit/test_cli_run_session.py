@@ -49,6 +49,10 @@ class Notes(Reporter):
         self.notices: list[str] = []
         self.waves: list[Snapshot] = []
         self.looks: list[Snapshot] = []
+        self.first: list[int] = []
+
+    def begun(self, topology: str, txid: int) -> None:
+        self.first.append(txid)
 
     def notice(self, text: str) -> None:
         self.notices.append(text)
@@ -167,6 +171,9 @@ def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_o
     assert len(run.stored) == 2
     with Notes() as notes:
         assert RunSession(run.topology, {}, RunOptions(), notes, StopSignals()).run().txid_committed == 10
+    assert (run.notes.first, notes.first) == ([1], [2])
+    assert run.signals.committed is not None
+    assert run.signals.committed() == 1
     assert run.stored == list(range(20))
 
 
@@ -326,14 +333,29 @@ class TestReporters:
             reporter.ended(replace(self.SNAPSHOT, metrics={"split": {"words": 3, "newest": {1}}}))
         assert json.loads(capsys.readouterr().out)["metrics"] == {"split": {"words": 3, "newest": "{1}"}}
 
-    def test_lines_come_at_most_once_a_second_and_only_when_something_was_committed(self) -> None:
-        with LineReporter() as reporter:
+    def lines(self, line_secs: float, *looks: Snapshot) -> list[str]:
+        with LineReporter(line_secs) as reporter:
             reporter.console = Console(file=io.StringIO(), width=200)
-            for tenth in range(40):
-                reporter.look(replace(self.SNAPSHOT, elapsed_secs=tenth / 10, txid_committed=min(tenth, 25)))
+            for snapshot in looks:
+                reporter.look(snapshot)
             assert isinstance(reporter.console.file, io.StringIO)
-            lines = reporter.console.file.getvalue().splitlines()
-        assert [line.split()[2] for line in lines] == ["0", "10", "20", "25"]
+            return reporter.console.file.getvalue().splitlines()
+
+    @pytest.mark.parametrize(("line_secs", "shown"), [(1.0, ["0", "10", "20", "25"]), (2.5, ["0", "25"])])
+    def test_lines_come_at_most_every_few_seconds_and_only_when_something_was_committed(
+        self, line_secs: float, shown: list[str]
+    ) -> None:
+        looks = [
+            replace(self.SNAPSHOT, elapsed_secs=tenth / 10, txid_committed=min(tenth, 25), processing=tenth % 2)
+            for tenth in range(60)
+        ]
+        assert [line.split()[2] for line in self.lines(line_secs, *looks)] == shown
+
+    def test_a_line_comes_also_while_nothing_is_committed_unless_the_run_waits_for_rows(self) -> None:
+        looks = [replace(self.SNAPSHOT, elapsed_secs=float(second), processing=3) for second in range(25)]
+        assert [line.rsplit(" · ", 1)[1] for line in self.lines(5.0, *looks)] == ["0 s", "10 s", "20 s"]
+        idle = [replace(self.SNAPSHOT, elapsed_secs=float(second), processing=0) for second in range(25)]
+        assert len(self.lines(5.0, *idle)) == 1
 
     def test_what_is_printed_is_what_was_said(self, capfd: pytest.CaptureFixture[str]) -> None:
         said = "attempt 6:100: fails on h:1234: [bold]no[/bold] :warning: " + "x" * 200
@@ -358,16 +380,56 @@ class TestReporters:
             )
         assert fast[0] == 100.0
 
-    def test_nothing_is_shown_where_there_is_no_terminal_unless_asked(self, capfd: pytest.CaptureFixture[str]) -> None:
-        for progress, kind in (("auto", Reporter), ("none", Reporter), ("live", LineReporter), ("json", JsonReporter)):
+    def test_where_there_is_no_terminal_a_run_says_where_it_begins_how_it_goes_and_how_it_ends(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        kinds = {"auto": LineReporter, "none": Reporter, "live": LineReporter, "json": JsonReporter}
+        for progress, kind in kinds.items():
             with reporter_for(progress) as reporter:
                 assert type(reporter) is kind
+        for end in (Reporter.ended, Reporter.failed):
+            with reporter_for("auto") as reporter:
+                reporter.starting("words", "state in x")
+                reporter.begun("words", 201)
+                reporter.wave(self.SNAPSHOT)
+                reporter.look(self.SNAPSHOT)
+                getattr(reporter, end.__name__)(self.SNAPSHOT)
+            out, err = capfd.readouterr()
+            assert out == ""
+            assert err.splitlines() == [
+                "words: state in x",
+                "words: goes on at transaction 201",
+                progress_line(self.SNAPSHOT, 100.0, 3000.0),
+                summary(self.SNAPSHOT),
+            ]
         with reporter_for("auto") as reporter:
+            reporter.begun("words", 1)
+        assert capfd.readouterr().err == "words: begins at transaction 1\n"
+
+    def test_nothing_is_shown_where_nothing_is_asked_for(self, capfd: pytest.CaptureFixture[str]) -> None:
+        with reporter_for("none") as reporter:
             reporter.starting("words", "state in x")
+            reporter.begun("words", 1)
             reporter.wave(self.SNAPSHOT)
             reporter.look(self.SNAPSHOT)
             reporter.ended(self.SNAPSHOT)
+            reporter.failed(self.SNAPSHOT)
         assert capfd.readouterr() == ("", "")
+
+    def test_what_the_driver_warns_of_goes_above_the_live_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.setattr(sys, "stderr", before := Terminal())
+        with LiveReporter() as reporter:
+            said: list[str] = []
+            monkeypatch.setattr(reporter.console, "print", lambda *what, **_: said.extend(map(str, what)))
+            reporter.begun("words", 1)
+            print("careful", file=sys.stderr)
+        assert said == ["words: begins at transaction 1", "careful"]
+        assert before.getvalue() == ""
+        assert sys.stderr is before
 
 
 def runs(

@@ -11,6 +11,7 @@ import pytest
 
 from stormline.runtime import clock
 from stormline.runtime import committer as module
+from stormline.runtime.calls import CallReport, Calls
 from stormline.runtime.committer import CommitEnded, Committer
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.state_store import Op, Put
@@ -57,6 +58,14 @@ class Env:
 
     def __init__(self) -> None:
         self.trail: list[Any] = []
+        self.calls = Calls()
+
+
+class Scripts(dict[int, Callable[["Run"], "Failure | None"]]):
+    """What commits do, by txid, in the place of an engine; none of it is on an executor."""
+
+    def calls(self, attempts: Any) -> list[CallReport]:
+        return []
 
 
 class Store:
@@ -87,7 +96,7 @@ class Rig:
     def __init__(self, timeout_secs: float | None = None, committed: int = 0) -> None:
         self.env = Env()
         self.store = Store(self.env.trail)
-        self.scripts: dict[int, Callable[[Run], Failure | None]] = {}
+        self.scripts = Scripts()
         self.ended: list[CommitEnded] = []
         self.signals = 0
         env: Any = self.env

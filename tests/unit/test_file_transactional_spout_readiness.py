@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stormline.spouts.file import FileTransactionalSpout, coordinator, listing, metadata
+from stormline.spouts.file import FileTransactionalSpout, coordinator, listing, lookout, metadata
 from stormline.spouts.file.errors import FileMissing, TooManyFiles
 from stormline.topology.errors import FailedException
 from tests.unit.file_spout_kit import Run, ints, numbers, write
@@ -149,7 +149,7 @@ def test_a_slow_look_at_the_files_is_not_repeated_at_once(monkeypatch: pytest.Mo
         now += 1.0
         return look(paths)
 
-    monkeypatch.setattr(coordinator, "list_files", slow_look)
+    monkeypatch.setattr(lookout, "list_files", slow_look)
     assert not run.coordinator.is_ready()
     write("a.csv", numbers(1, 1))
     now = 9.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from typing import Any
@@ -52,6 +53,7 @@ def test_a_coordinator_that_does_not_answer_is_told_of_and_all_goes_on(
         handle = cluster.submit_topology("held", {}, builder.build_topology())
         eventually(lambda: caplog.text.count(TOLD) >= 2)
         assert "topology 'held' has waited for " in caplog.text
+        assert re.search(r"It is asked is_ready of spout 'spout', for transaction \d+, and is at\n", caplog.text)
         assert "in answer_that_is_waited_for" in caplog.text
         assert handle.running
         LET_GO.set()
