@@ -7,13 +7,14 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from stormline.runtime.errors import StateCorrupt, StateDirInUse
+from stormline.runtime.session_keeper import SessionKeeper
 
 TICK_MS = 500
 SESSION_TIMEOUT_MS_MIN = 1_000
@@ -46,7 +47,8 @@ class EmbeddedZooKeeper:
     """
 
     def __init__(self, spark: Any, data_dir: Path, *, lock_wait_secs: float = LOCK_WAIT_SECS) -> None:
-        jvm = getattr(spark, "_gateway", spark).jvm
+        gateway = getattr(spark, "_gateway", spark)
+        jvm = gateway.jvm
         self.data_dir = Path(data_dir).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._files = self.data_dir / "version-2"
@@ -59,6 +61,7 @@ class EmbeddedZooKeeper:
         try:
             self._lock(lock_wait_secs)
             self._start(jvm)
+            self._keeper = SessionKeeper(gateway, self._server)
         except BaseException:
             self._lock_file.close()
             raise
@@ -71,6 +74,10 @@ class EmbeddedZooKeeper:
         """Where clients find the server."""
         return f"127.0.0.1:{self.port}"
 
+    def keep_alive(self, session_id: int, timeout_ms: int) -> Callable[[], None]:
+        """Let a session live as long as this JVM does, whatever its client does, until what this returns is called."""
+        return self._keeper.keep(session_id, timeout_ms)
+
     def stop(self) -> None:
         """Stop serving and free the directory. May be called again, and after the JVM has ended."""
         if self._stopped.is_set():
@@ -79,6 +86,7 @@ class EmbeddedZooKeeper:
         _running.discard(self)
         self._purger.join()
         with contextlib.suppress(Exception):  # the JVM may have gone, and all this with it
+            self._keeper.stop()
             self._factory.shutdown()
             self._server.getTxnLogFactory().close()
             self._lock_file.close()

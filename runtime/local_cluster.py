@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.interpreter_watch import InterpreterWatch
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.spark_settings import check_master, is_local
 from stormline.runtime.starting import start_topology
@@ -93,6 +94,7 @@ class LocalCluster:
         self._sc: SparkContext | None = None
         self._owns_spark = False
         self._zookeeper: EmbeddedZooKeeper | None = None
+        self._watch: InterpreterWatch | None = None
         self._handles: dict[str, TopologyHandle] = {}
 
     def __enter__(self) -> LocalCluster:
@@ -144,6 +146,7 @@ class LocalCluster:
         if hosts is None:
             hosts = self._start_zookeeper(sc)
         zookeeper = hosts
+        watch = self._watch = self._watch or InterpreterWatch()
         default_ms = EMBEDDED_SESSION_TIMEOUT_MS if embedded else setting({}, ZOOKEEPER_SESSION_TIMEOUT_MS)
 
         def open_store(on_lost: OnLost) -> ZooKeeperStateStore:
@@ -158,6 +161,8 @@ class LocalCluster:
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
                 security=security,
+                keep_alive=None if self._zookeeper is None or not embedded else self._zookeeper.keep_alive,
+                why_silent=watch.why_silent,
             )
 
         from stormline.runtime.spark_engine import SparkEngine
@@ -203,6 +208,9 @@ class LocalCluster:
         atexit.unregister(self.shutdown)
         for handle in self._handles.values():
             handle.kill()
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
         if self._zookeeper is not None:
             self._zookeeper.stop()
             self._zookeeper = None

@@ -17,6 +17,8 @@ from typing import Any
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
+from stormline.runtime.interpreter_watch import WhySilent, never_silent
+from stormline.runtime.session_keeper import KeepAlive
 from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import Change
 from stormline.runtime.znode_version import next_version, used_up
@@ -36,7 +38,7 @@ class ZooKeeperStateStore:
     which no answer came was applied can be read from the owner.
     """
 
-    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, on_lost: OnLost | None):
+    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, ownership: Ownership):
         self.epoch = claimed.owner.epoch
         self._session = session
         self._node = node
@@ -45,7 +47,7 @@ class ZooKeeperStateStore:
         self._tree = claimed.tree
         self._wait_ms = wait_ms
         self._lock = threading.RLock()
-        self._ownership = Ownership(session, node, claimed.owner, on_lost)
+        self._ownership = ownership
 
     @classmethod
     def open(
@@ -62,6 +64,8 @@ class ZooKeeperStateStore:
         connection_timeout_ms: int = 15_000,
         debug: bool = False,
         security: ZooKeeperSecurity = OPEN,
+        keep_alive: KeepAlive | None = None,
+        why_silent: WhySilent = never_silent,
     ) -> ZooKeeperStateStore:
         """Take the ownership of a topology, with all its state; or change nothing.
 
@@ -76,6 +80,8 @@ class ZooKeeperStateStore:
             debug: let kazoo log.
             security: who this driver is. Where it says, all znodes that are created are its alone, and those that
                 are found must be.
+            keep_alive: keeps the session alive, where pings from this process would not come in time.
+            why_silent: says, when the session has ended, what kept this process from its pings.
 
         Raises:
             ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
@@ -97,12 +103,15 @@ class ZooKeeperStateStore:
         for part in root[1:].split("/"):
             check_part(part, f"part of the root {root!r},")
         node = f"{root}/{check_part(topology_id, 'topology id')}"
-        session = ZooKeeperSession.connect(hosts, node, session_timeout_ms, connection_timeout_ms, debug, security)
+        session = ZooKeeperSession.connect(
+            hosts, node, session_timeout_ms, connection_timeout_ms, debug, security, keep_alive
+        )
         try:
             claimed = claim(
                 session, node, registry, description, allow_changed, session_timeout_ms, connection_timeout_ms
             )
-            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, on_lost)
+            ownership = Ownership(session, node, claimed.owner, on_lost, session_timeout_ms / 1000, why_silent)
+            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, ownership)
             store._ownership.raise_if_lost()
         except BaseException:
             session.stop()
