@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.hung_jvm import answers, end_if_hung
 from stormline.runtime.interpreter_watch import InterpreterWatch
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.spark_settings import check_master, is_local
@@ -203,6 +204,17 @@ class LocalCluster:
             self._zookeeper = EmbeddedZooKeeper(sc, directory / "zookeeper")
         return self._zookeeper.hosts
 
+    def _stop_jvm(self) -> None:
+        """Stop ZooKeeper and Spark; a JVM that hangs is killed if it is ours, and left alone if it is not."""
+        usable = self._sc is None or (self._owns_spark and end_if_hung(self._sc._gateway)) or answers(self._sc._gateway)
+        zookeeper, sc, self._zookeeper, self._sc = self._zookeeper, self._sc, None, None
+        if zookeeper is not None and usable:
+            zookeeper.stop()
+        if sc is not None and self._owns_spark and usable:
+            from stormline.runtime.spark_context import stop_spark
+
+            stop_spark(sc)
+
     def shutdown(self) -> None:
         """Kill all topologies and stop what this cluster started."""
         atexit.unregister(self.shutdown)
@@ -211,14 +223,7 @@ class LocalCluster:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
-        if self._zookeeper is not None:
-            self._zookeeper.stop()
-            self._zookeeper = None
-        if self._sc is not None and self._owns_spark:
-            from stormline.runtime.spark_context import stop_spark
-
-            stop_spark(self._sc)
-        self._sc = None
+        self._stop_jvm()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None

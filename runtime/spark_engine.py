@@ -19,6 +19,7 @@ from pyspark.traceback_utils import SCCallSiteSync
 from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.engine import EngineFailure, run_driver_stage
+from stormline.runtime.hung_jvm import answers
 from stormline.runtime.layout import Layout
 from stormline.runtime.remote_commit import CommitRequest, split
 from stormline.runtime.spark_settings import is_local
@@ -40,6 +41,9 @@ TASKS_END_SECS = 10.0
 """Time to wait for the end of the tasks of a commit whose job has failed. Spark kills them after its kill timeout."""
 
 TASKS_LOOK_SECS = 0.02
+
+CLEAN_UP_SECS = 3.0
+"""Time that Spark's JVM has to answer before anything is cleaned up on it."""
 
 
 def _slot(key: int) -> int:
@@ -206,6 +210,9 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let components clean up in the workers, as far as they still live, and free the broadcast."""
+        if not answers(self._sc._gateway, CLEAN_UP_SECS):
+            log.warning("Spark does not answer: the components of %s are not cleaned up in its workers", self._name)
+            return
         try:
             slots = max(Layout(self._env.plan, self._slots_max()).slots)
             self._sc.setJobGroup(self._run, f"{self._name}: clean up", interruptOnCancel=False)
