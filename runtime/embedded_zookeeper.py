@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from stormline.runtime.errors import StateCorrupt, StateDirInUse
 from stormline.runtime.session_keeper import SessionKeeper
+from stormline.runtime.state_dir import check_state_room
 
 TICK_MS = 500
 SESSION_TIMEOUT_MS_MIN = 1_000
@@ -127,6 +128,7 @@ class EmbeddedZooKeeper:
             try:
                 self._factory.startup(self._server)
             except Py4JJavaError as error:
+                check_state_room(self.data_dir)  # a full disk is no reason to put a copy in its place
                 raise StateCorrupt(
                     f"ZooKeeper cannot read the state directory {self.data_dir}: {error.java_exception.getMessage()}; "
                     "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies "

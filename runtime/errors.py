@@ -63,6 +63,12 @@ class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
 
 
+class DiskFull(StormlineError, OSError):
+    """There is no room for the state, or for Spark's files."""
+
+    __str__ = Exception.__str__
+
+
 # ---------------------------------------------------------------------------------------- running
 
 

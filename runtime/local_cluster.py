@@ -19,7 +19,7 @@ from stormline.runtime.interpreter_watch import InterpreterWatch
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.spark_settings import check_master, is_local
 from stormline.runtime.starting import start_topology
-from stormline.runtime.state_dir import wait_until_free
+from stormline.runtime.state_dir import check_state_room, wait_until_free
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_security import ZooKeeperSecurity
@@ -182,6 +182,7 @@ class LocalCluster:
             )
         if self._state_dir is not None and self._zookeeper is None:
             wait_until_free(self._state_dir / "zookeeper")
+            check_state_room(self._state_dir / "zookeeper")
 
     def _start_spark(self, name: str, config: Mapping[str, Any]) -> SparkContext:
         if self._sc is None:

@@ -7,11 +7,21 @@ import os
 import time
 from pathlib import Path
 
+from stormline.runtime.disk_room import check_room
 from stormline.runtime.errors import StateDirInUse
 
 log = logging.getLogger("stormline")
 
 WAIT_SECS = 5.0
+
+
+def check_state_room(data_dir: Path) -> None:
+    """Raise `DiskFull` where an embedded ZooKeeper has no room for its data."""
+    check_room(
+        data_dir,
+        "the state (the embedded ZooKeeper's data)",
+        "name a state directory on another disk (--state-dir DIR, LocalCluster(state_dir=…))",
+    )
 
 
 def in_use(data_dir: Path) -> bool:

@@ -254,6 +254,16 @@ ROWS = (
         real=(f"{LIMITS}test_a_driver_without_file_descriptors_stops_with_the_error_and_the_next_run_goes_on",),
     ),
     Row(
+        key="driver-disk-full-at-start",
+        fault="its disk is full when it starts: that of the state directory, or that of Spark's local directory",
+        must="one sentence says what found no room, and where; with room it starts",
+        simulated=Open("no double writes to a disk"),
+        real=(
+            "tests/cluster/test_full_disk.py::test_a_disk_that_has_no_room_for_the_state_is_told_of_in_one_sentence",
+            "tests/cluster/test_full_disk.py::test_a_disk_that_has_no_room_for_sparks_files_is_told_of_in_one_sentence",
+        ),
+    ),
+    Row(
         key="driver-disk",
         fault="its disk is full: Spark's own files, or the embedded ZooKeeper's",
         must="it stops or waits; nothing recorded is lost",
