@@ -35,6 +35,10 @@ class SessionLost(StormlineError, ConnectionError):
     """The ZooKeeper session has ended: this driver owns the topology no longer, and must stop."""
 
 
+class StateDirGone(SessionLost):
+    """The state directory was taken away under its driver, which can store nothing any more, and must stop."""
+
+
 class StateCorrupt(StormlineError, ValueError):
     """Stored state that Stormline did not write, or not like this; nothing is overwritten."""
 

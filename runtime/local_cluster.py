@@ -162,7 +162,7 @@ class LocalCluster:
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
                 security=security,
-                keep_alive=None if self._zookeeper is None or not embedded else self._zookeeper.keep_alive,
+                server=self._zookeeper if embedded else None,
                 why_silent=watch.why_silent,
             )
 
