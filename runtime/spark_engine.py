@@ -9,6 +9,7 @@ import logging
 import sys
 import time
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -19,6 +20,7 @@ from pyspark.traceback_utils import SCCallSiteSync
 from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.engine import EngineFailure, run_driver_stage
+from stormline.runtime.given_blocks import GivenBlocks
 from stormline.runtime.hung_jvm import answers
 from stormline.runtime.layout import Layout
 from stormline.runtime.remote_commit import CommitRequest, split
@@ -26,6 +28,7 @@ from stormline.runtime.spark_settings import is_local
 from stormline.runtime.stage_runner import SlotBlock
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult
+from stormline.runtime.wave_room import EMITTED_SHARE, bytes_for_each
 from stormline.runtime.wave_shape import WaveShaper
 from stormline.runtime.worker import CloseTask, CommitPartTask, StageTask
 from stormline.topology.attempt import TransactionAttempt
@@ -75,6 +78,8 @@ class SparkEngine:
         self._env = env
         self._name = name
         self._shaper = WaveShaper(env.plan)
+        self._memory_bytes: int | None = None
+        self._given = GivenBlocks(sc)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
@@ -91,9 +96,23 @@ class SparkEngine:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         return self._shaper.layout(len(wave.attempts), slots_max)
 
+    def _with_room(self, wave: Wave, layout: Layout) -> Wave:
+        """Tell a wave how much may go through the driver's JVM at once."""
+        if self._memory_bytes is None:
+            jvm = self._sc._jvm
+            assert jvm is not None
+            self._memory_bytes = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+        limit = int(self._sc._jsc.sc().conf().getSizeAsBytes("spark.driver.maxResultSize", "1g"))
+        back = bytes_for_each(self._memory_bytes, max(layout.slots), limit)
+        return replace(wave, bytes_max=back, emitted_bytes_max=self._memory_bytes // EMITTED_SHARE)
+
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
         layout = self._layout_for(wave)
+        try:
+            wave = self._with_room(wave, layout)
+        except Exception as error:
+            raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         given, reports = run_driver_stage(self._env, layout, wave)
         sc = self._sc
         try:
@@ -111,6 +130,8 @@ class SparkEngine:
                     reports += [read_report(block) for _, block in rdd.collect()]
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
+        finally:
+            self._given.forget()
         result = merge_reports(wave, layout, reports)
         self._shaper.learn(result)
         return result
@@ -132,10 +153,7 @@ class SparkEngine:
     ) -> RDD[Any]:
         slots = layout.slots[stages[0].index]
         if rdd is None:
-            rdd = self._sc.parallelize(
-                [[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots
-            )
-            rdd = rdd.flatMap(list)
+            rdd = self._given.to_slots(given, slots)
         else:
             # Writing the shuffle is the end of the stage before.
             with _StageName(self._sc, title_before):
