@@ -109,7 +109,8 @@ def _places() -> dict[int, str]:
     """Say for each thread in which call of which component it is, as far as can be told, and its innermost lines."""
     places = {}
     for ident, frame in sys._current_frames().items():
-        lines, call = [], ""
+        lines: list[str] = []
+        call = ""
         walked: FrameType | None = frame
         while walked is not None and not call:
             code = walked.f_code

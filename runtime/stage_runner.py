@@ -301,25 +301,16 @@ class StageRunner:
         gone = [self._runs[index] for index in self._room.take(run.index, size)]
         for one in gone:
             alone = one.index == 0
-            message = self._too_large(component) if alone else "its wave has no room for it beside those before it"
+            message = (
+                self._room.too_large(component, self._on_driver)
+                if alone
+                else "its wave has no room for it beside those before it"
+            )
             one.fail(Failure(component, None, message, fatal=alone, counts=False, too_large=not alone))
             one.kept.clear()
             one.result.deferred.clear()
         if run in gone:
             raise AttemptAborted
-
-    def _too_large(self, component: str) -> str:
-        most = f"more than the {self._room.bytes_max:,} bytes that go to or from Spark at a time here"
-        raise_it = "raise spark.driver.memory (and spark.driver.maxResultSize, where it is set)"
-        if self._on_driver:
-            return (
-                f"the emitters of {component!r}, in the driver, give one batch {most}; make batches smaller, set "
-                f"emits_on_executors = True where they depend on metadata alone, or {raise_it}"
-            )
-        return (
-            f"{component!r} is to get {most} of one batch at its commit; aggregate before it, declare what it gathers "
-            f"(gathers) where that is less, make batches smaller, or {raise_it}"
-        )
 
     def _split(self, edge: Edge, task: int) -> Split:
         # One a wave, not one an attempt, so that small batches are spread evenly too.

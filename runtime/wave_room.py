@@ -42,3 +42,17 @@ class WaveRoom:
             del self._bytes[last]
             gone.append(last)
         return gone
+
+    def too_large(self, component: str, on_driver: bool) -> str:
+        """Say that one attempt alone finds no room, by what `component` emits in the driver, or is to commit."""
+        most = f"more than the {self.bytes_max:,} bytes that go to or from Spark at a time here"
+        raise_it = "raise spark.driver.memory (and spark.driver.maxResultSize, where it is set)"
+        if on_driver:
+            return (
+                f"the emitters of {component!r}, in the driver, give one batch {most}; make batches smaller, set "
+                f"emits_on_executors = True where they depend on metadata alone, or {raise_it}"
+            )
+        return (
+            f"{component!r} is to get {most} of one batch at its commit; aggregate before it, declare what it gathers "
+            f"(gathers) where that is less, make batches smaller, or {raise_it}"
+        )
