@@ -31,8 +31,12 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint postgresql ## Make the environment, lint, and run all tests (ARGS="..." goes to pytest)
-	$(BIN)/python -m pytest $(ARGS)
+test: lint postgresql ## Make the environment, lint, and run all tests but the long proofs (ARGS="..." goes to pytest)
+	$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS)
+
+.PHONY: proof
+proof: env postgresql ## Run the long proofs: 20,000 seeds, all mutants, 100,000 bad inputs, real servers' bad days
+	$(BIN)/python -m pytest -m proof --durations=10 $(ARGS)
 
 .PHONY: chaos
 chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")

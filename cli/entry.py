@@ -18,6 +18,9 @@ from stormline.cli.reporter import print_nowhere
 from stormline.cli.run_session import RunOptions
 from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
+from stormline.runtime.local_cluster import zookeeper_hosts
+from stormline.runtime.spark_settings import is_local
+from stormline.runtime.state_dir import default_state_dir
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 
@@ -59,10 +62,14 @@ def entry_command(
     _tell_pid()
     loaded = load_target(target, from_here=False)  # from the zip, as on the executors
     config = {**loaded.config, **conf}
+    from stormline.runtime.spark_context import submitted_master, under_spark_submit, unless_given
+
     if zookeeper is not None:
         config[ZOOKEEPER_SERVERS] = [server.strip() for server in zookeeper.split(",")]
     if state_dir is not None:
         check_embedded("--state-dir", config)
+    elif zookeeper_hosts(config) is None and is_local(submitted_master(config)):
+        state_dir = default_state_dir(loaded.topology.id)  # as `run` has it
     options = RunOptions(
         state_dir=state_dir,
         master=None,
@@ -70,9 +77,7 @@ def entry_command(
         allow_changed_topology=allow_changed_topology,
         verbose=verbose,
     )
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        from stormline.runtime.spark_context import unless_given
-
+    if under_spark_submit():
         config = unless_given(config)
         threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True, name="stormline-parent").start()
     return run_target(loaded, config, options, progress or "live")

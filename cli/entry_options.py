@@ -22,7 +22,8 @@ ENTRY_OPTIONS = (
     click.option(
         "--state-dir",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Without ZooKeeper servers: keep the state here, by a ZooKeeper within the driver.",
+        help="Without ZooKeeper servers: keep the state here, by a ZooKeeper within the driver. Default on a local "
+        "master: .stormline/TOPOLOGY_ID in the current directory, as `stormline run` has it.",
     ),
     click.option(
         "--keep-running/--until-drained",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from stormline.topology.errors import StormlineError
+from stormline.topology.texts import printable
 
 
 class ModuleMissing(StormlineError, ModuleNotFoundError):
@@ -68,4 +69,5 @@ class Ended(click.ClickException):
 
 def error_text(message: str) -> str:
     """Return what stderr shows of an error: `error: …`, but a user's traceback as it is."""
+    message = printable(message)
     return message if message.startswith("Traceback ") else f"error: {message}"

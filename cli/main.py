@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stormline import __version__
+from stormline.cli.check import check_command
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
 from stormline.cli.explain import explain_command
@@ -43,7 +44,7 @@ def main() -> None:
     """Storm-style transactional topologies on Spark."""
 
 
-for _command in (run_command, explain_command, visualize_command, compile_command, submit_command):
+for _command in (run_command, check_command, explain_command, visualize_command, compile_command, submit_command):
     _command.context_settings.setdefault("help_option_names", _HELP_NAMES)  # without the group too: click caches them
     main.add_command(_command)
 

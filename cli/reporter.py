@@ -101,7 +101,7 @@ class JsonReporter(Reporter):
 
     def _print(self, event: str, **what: Any) -> None:
         try:
-            click.echo(json.dumps({"event": event, **what}))
+            click.echo(json.dumps({"event": event, **what}, default=str))
         except BrokenPipeError:  # nobody reads any more: the run goes on
             print_nowhere(sys.stdout.fileno())
 
@@ -127,8 +127,11 @@ class LineReporter(Reporter):
             self.notice(progress_line(snapshot, *rates))
 
     def ended(self, snapshot: Snapshot) -> None:
-        """Print the summary."""
+        """Print the summary, and what metrics have counted."""
         self.notice(summary(snapshot))
+        for component, metrics in snapshot.metrics.items():
+            for name, value in metrics.items():
+                self.notice(f"  {component}  {name}: {shown_metric(value)}")
 
 
 class LiveReporter(LineReporter):
@@ -199,6 +202,15 @@ def summary(snapshot: Snapshot) -> str:
         f"{snapshot.tuples_per_sec:,.0f} tuples/s, {snapshot.replays} replays; "
         f"committed up to txid {snapshot.txid_committed:,}"
     )
+
+
+def shown_metric(value: object) -> str:
+    """Return the value of a metric as a person reads it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown_metric(one)}" for name, one in value.items())
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def reporter_for(progress: str) -> Reporter:

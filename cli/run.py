@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from stormline.cli.conf import conf_option
+from stormline.cli.findings import print_findings
 from stormline.cli.target import TARGET_HELP, load_target
+from stormline.topology.compiler import compile_topology
 from stormline.topology.config import check_config
-
-STATE_ROOT = Path(".stormline")
 
 
 def _no_nan(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
@@ -83,16 +83,19 @@ def run_command(
     from stormline.cli.run_session import RunOptions
     from stormline.cli.running import check_embedded, run_target
     from stormline.runtime.local_cluster import zookeeper_hosts
+    from stormline.runtime.state_dir import default_state_dir
 
     if fresh and state_dir is not None:
         raise click.UsageError("--fresh and --state-dir exclude each other")
     loaded = load_target(target)
     config = {**loaded.config, **conf}
     check_config(config, "the configuration")
+    plan = compile_topology(loaded.topology, config)
     theirs = config.pop("spark.master", "local[*]")
     master = options.pop("master") or theirs
     if fresh or state_dir is not None:
         check_embedded("--fresh" if fresh else "--state-dir", config)
     elif zookeeper_hosts(config) is None:
-        state_dir = STATE_ROOT / loaded.topology.id
+        state_dir = default_state_dir(loaded.topology.id)
+    print_findings(plan, target, loaded.module.__name__)
     context.exit(run_target(loaded, config, RunOptions(state_dir, master, **options), progress))

@@ -116,10 +116,9 @@ class RunSession:
         options = self._options
         try:
             with LocalCluster(options.state_dir, options.master, verbose=options.verbose) as cluster:
-                handle = cluster.submit_topology(
-                    self._topology.id,
-                    self._config,
+                handle = cluster.submit(
                     self._topology,
+                    self._config,
                     allow_changed_topology=options.allow_changed_topology,
                     on_wave=self._waves.put,
                 )

@@ -22,6 +22,7 @@ from stormline.runtime.zookeeper_security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import ZOOKEEPER_ROOT, setting
 from stormline.topology.errors import StormlineError
+from stormline.topology.texts import told
 
 
 def run_target(target: Target, config: Mapping[str, Any], options: RunOptions, progress: str = "auto") -> int:
@@ -62,7 +63,7 @@ def check_embedded(option: str, config: Mapping[str, Any]) -> None:
 def _make(state_dir: Path) -> None:
     """Make the state directory while that costs nothing: Spark takes seconds to start."""
     try:
-        state_dir.joinpath("zookeeper").mkdir(parents=True, exist_ok=True)
+        state_dir.joinpath("zookeeper").mkdir(mode=0o700, parents=True, exist_ok=True)
         reason = None if os.access(state_dir, os.W_OK | os.X_OK) else "it is not writable"
     except OSError as error:
         reason = error.strerror
@@ -119,7 +120,7 @@ class _NoticeHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print the record."""
         try:
-            self._reporter.notice(self.format(record))
+            self._reporter.notice(told(self.format(record)))
         except Exception:
             self.handleError(record)
 

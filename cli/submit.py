@@ -21,6 +21,7 @@ from stormline.cli.compile import bundle_target, entry_settings, files_of, py_fi
 from stormline.cli.conf import conf_option
 from stormline.cli.entry_options import DRIVER_PID_FILE, as_arguments, with_entry_options
 from stormline.cli.errors import SparkSubmitMissing
+from stormline.cli.findings import print_findings
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
 
@@ -80,6 +81,7 @@ def submit_command(
         raise click.UsageError(f"MODULE comes first, before {target}: stormline submit MODULE[:ATTR] {target} ...")
     loaded = load_target(target)
     plan = compile_topology(loaded.topology, {**loaded.config, **conf})
+    print_findings(plan, target, loaded.module.__name__)
     settings = settings_of(loaded, conf)
     if not (options["verbose"] or any(part.startswith("spark.log.level=") for part in settings)):
         settings += ["--conf", "spark.log.level=ERROR"]  # what Spark says of its start; later it is quiet anyway

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from stormline.runtime.collector import TaskCollector
@@ -10,12 +11,15 @@ from stormline.runtime.columns import Tuples, delivered, rows_of
 from stormline.runtime.gathered import OtherState, pack_gathered
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.packed import Packed
+from stormline.runtime.task_context import TaskContext
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.gathering import gathered_by
+from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
 from stormline.topology.tuples import Tuple, TupleSource
 
@@ -38,9 +42,17 @@ class BasicBoltTask:
     """Shares the BasicBolt that was prepared once in this process."""
 
     def __init__(
-        self, bolt: IBasicBolt, component: str, task: int, collector: TaskCollector, on_failure: OnFailure
+        self,
+        bolt: IBasicBolt,
+        component: str,
+        task: int,
+        collector: TaskCollector,
+        on_failure: OnFailure,
+        context: TaskContext,
     ) -> None:
         self.collector = collector
+        self.context = context
+        self._counted: Readings = {}
         self._bolt = bolt
         self._component = component
         self._task = task
@@ -51,20 +63,35 @@ class BasicBoltTask:
 
         def call() -> None:
             execute, collector = self._bolt.execute, self.collector
-            for rows in rows_of(tuples):
-                for row in rows:
-                    execute(Tuple(row, source), collector)
-            collector.flush()
+            try:
+                for rows in rows_of(tuples):
+                    for row in rows:
+                        execute(Tuple(row, source), collector)
+                collector.flush()
+            finally:  # the bolt counts for all attempts, one after another
+                self.context.count_into(self._counted)
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
 
     def finish(self) -> bool:
-        """Do nothing: a BasicBolt never learns of batches."""
-        return True
+        """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
+        return run_guarded(
+            partial(self.collector.finish, "execute"), self._component, self._task, "execute", self._on_failure
+        )
+
+    def count_into(self, readings: Readings) -> None:
+        """Add what the bolt's metrics have counted for this attempt."""
+        merge_into(readings, self._counted)
+
+    def clean_up(self) -> None:
+        """Do nothing: hooks live as long as the bolt."""
 
 
 class BatchBoltTask:
-    """A fresh bolt for one attempt, prepared. `gathers`: it is deferred, and finishes in the commit phase, not here."""
+    """A fresh bolt for one attempt, prepared with `context`, whose hooks are heeded from now on.
+
+    `gathers`: it is deferred, and finishes in the commit phase, not here.
+    """
 
     def __init__(
         self,
@@ -74,6 +101,7 @@ class BatchBoltTask:
         collector: TaskCollector,
         on_failure: OnFailure,
         gathers: Sequence[str] | None,
+        context: TaskContext,
     ) -> None:
         self.collector = collector
         self.bolt = bolt
@@ -81,27 +109,37 @@ class BatchBoltTask:
         self._task = task
         self._on_failure = on_failure
         self._gathers = gathers
+        self.context = context
+        self._executes = hooked_batch_bolt(bolt, context, collector)
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own."""
 
         def call() -> None:
-            execute_tuples(self.bolt, tuples, source)
+            execute_tuples(self._executes, tuples, source)
             self.collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
 
     def finish(self) -> bool:
         """Finish the batch, unless deferred."""
-        if self._gathers is not None:
-            return True
+        last = "finish_batch" if self._gathers is None else "execute"
 
         def call() -> None:
-            self.bolt.finish_batch()
-            self.collector.flush()
+            if self._gathers is None:
+                self.bolt.finish_batch()
+            self.collector.finish(last)
 
-        return run_guarded(call, self._component, self._task, "finish_batch", self._on_failure)
+        return run_guarded(call, self._component, self._task, last, self._on_failure)
+
+    def count_into(self, readings: Readings) -> None:
+        """Add what the bolt's metrics have counted."""
+        self.context.count_into(readings)
+
+    def clean_up(self) -> None:
+        """Clean up the hooks that the bolt has added."""
+        self.context.clean_up()
 
     def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
@@ -147,12 +185,15 @@ def begin_batch(
 
     def prepare() -> None:
         if isinstance(planned.component.obj, IBasicBolt):
-            made.append(BasicBoltTask(env.basic_bolt(component, task), component, task, collector, on_failure))
+            basic, context = env.basic_bolt(component, task), env.context(component, task)
+            tell_of_emits(context, collector)
+            made.append(BasicBoltTask(basic, component, task, collector, on_failure, context))
             return
-        bolt = env.fresh_bolt(component)
-        bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
+        bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
+        add_auto_hooks(context)
+        bolt.prepare(env.conf(component), context, collector, attempt)
         collector.flush()
         gathers = gathered_by(bolt) if planned.deferred else None
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers))
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers, context))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None

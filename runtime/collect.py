@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from stormline.runtime.layout import Layout
 from stormline.runtime.stage_runner import SlotReport
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
+from stormline.topology.readings import merge_into
 
 
 def read_report(block: bytes) -> SlotReport:
@@ -36,6 +37,7 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             merged.failure = worse(merged.failure, part.failure)
             merged.partitions.update(part.partitions)
             merged.rows += part.rows
+            merge_into(merged.metrics, part.metrics)
             for task, deferred in part.deferred.items():
                 merged.deferred[task] = _together(merged.deferred.get(task), deferred)
     spout = layout.plan.spout.id

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from threading import get_ident
 from typing import Any, Protocol
 
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
+from stormline.runtime.debug_log import debug_log
 from stormline.runtime.emitted_batches import BatchCheck
 from stormline.runtime.row_bytes import rows_within
 from stormline.topology.attempt import TransactionAttempt
@@ -24,6 +29,7 @@ from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.storm_names import storm_names
 from stormline.topology.streams import StreamDeclaration
+from stormline.topology.texts import told
 
 log = logging.getLogger("stormline")
 
@@ -44,10 +50,33 @@ class Route(Protocol):
         """Take a row that was emitted to one task by name."""
 
 
-class Output:
-    """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet."""
+@dataclass(frozen=True, slots=True)
+class _Direct:
+    """A row that a thread of the user's emitted to one task: it waits among the others."""
 
-    __slots__ = ("arity", "check", "declaration", "listeners", "routed", "routes", "rows", "rows_max", "waiting_max")
+    task: int
+    row: Row
+
+
+class Output:
+    """One stream of one task: what it was declared with, where its tuples go, and the rows not routed yet.
+
+    `rows` is one list for ever: any thread may append to it, and only the owner of the collector takes from it, at its
+    front. `mixed`: a thread of the user's has put in what is no row, as it may not route itself.
+    """
+
+    __slots__ = (
+        "arity",
+        "check",
+        "declaration",
+        "listeners",
+        "mixed",
+        "routed",
+        "routes",
+        "rows",
+        "rows_max",
+        "waiting_max",
+    )
 
     def __init__(
         self,
@@ -60,16 +89,17 @@ class Output:
         self.arity = len(declaration.fields)
         self.listeners = listeners
         self.routes = tuple(routes)
-        self.rows: list[Row] = []
+        self.rows: list[Any] = []
         self.rows_max = rows_max
         self.waiting_max = min(FIRST_ROWS, rows_max)
+        self.mixed = False
         self.routed = 0
         self.check: BatchCheck | None = None
 
     def full(self) -> None:
         """Route the rows that wait, or let more of them wait where they are small."""
         rows = len(self.rows)
-        if rows < self.rows_max:
+        if rows < self.rows_max and not self.mixed:
             self.waiting_max = rows_within(self.rows[-1], self.rows_max)
         if rows >= self.waiting_max:
             self.flush()
@@ -77,8 +107,34 @@ class Output:
 
     def flush(self) -> None:
         """Route the rows that wait."""
-        rows, self.rows = self.rows, []
-        self.route(rows)
+        rows = self.rows
+        taken = rows[:]
+        del rows[: len(taken)]
+        if not self.mixed:
+            self.route(taken)
+            return
+        for kind, group in groupby(taken, type):
+            items = list(group)
+            if kind is list:
+                self.route(items)
+            elif kind is _Direct:
+                for item in items:
+                    self.route_direct(item.task, item.row)
+            else:
+                for columns in items:
+                    self.route(columns)
+
+    def keep(self, item: Columns | _Direct) -> None:
+        """Let what is no row wait among the rows."""
+        self.mixed = True  # first: who takes the item must know
+        self.rows.append(item)
+
+    @property
+    def waiting(self) -> int:
+        """Number of tuples that wait."""
+        return (
+            sum(len(item) if isinstance(item, Columns) else 1 for item in self.rows) if self.mixed else len(self.rows)
+        )
 
     def route(self, tuples: Tuples) -> None:
         """Route tuples, at least one."""
@@ -102,9 +158,13 @@ class TaskCollector:
     Emitted rows wait, to be routed together: until there are enough, or `flush` at the end of a call of user code.
     Where routing fails, rows of earlier calls are lost with it: `flush` raises the error again, though user code may
     have caught it, so that the attempt fails.
+
+    Any thread may emit, as in Storm. Only the owner routes, since downstream code runs in it: the thread that called
+    `take_over`, or flushed, last. What others emit waits for the next `flush`. There is no lock: to append to a list,
+    and to take a part of one, are single steps.
     """
 
-    __slots__ = ("_attempt", "_closed", "_lost_rows", "_outputs", "_plain", "_planned", "_task")
+    __slots__ = ("_attempt", "_closed", "_lost_rows", "_outputs", "_owner", "_plain", "_planned", "_task")
 
     def __init__(
         self, planned: PlannedComponent, task: int, attempt: TransactionAttempt, outputs: Mapping[str, Output]
@@ -116,6 +176,7 @@ class TaskCollector:
         self._plain = {stream: output for stream, output in outputs.items() if not output.declaration.direct}
         self._closed = False
         self._lost_rows: BaseException | None = None
+        self._owner = get_ident()
 
     def __deepcopy__(self, memo: Any) -> TaskCollector:
         return self
@@ -131,7 +192,7 @@ class TaskCollector:
             self._check(values, output, stream)
         rows = output.rows
         rows.append([*values])
-        if len(rows) >= output.waiting_max:
+        if len(rows) >= output.waiting_max and get_ident() == self._owner:
             self._guarded(output.full)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
@@ -144,6 +205,9 @@ class TaskCollector:
             if type(row) is not list or len(row) != arity or row[0] is not attempt:
                 rows = self._checked(rows, output, stream)
                 break
+        if get_ident() != self._owner:
+            output.rows.extend(rows)
+            return
         if output.rows:
             self._guarded(output.flush)
         if rows:
@@ -155,6 +219,9 @@ class TaskCollector:
             output = self._plain.get(stream)
             if output is None:  # closed meanwhile, by another thread: an abandoned commit
                 raise self._refused((), stream)
+            if get_ident() != self._owner:
+                output.keep(checked)
+                continue
             if output.rows:
                 self._guarded(output.flush)
             self._guarded(output.route, checked)
@@ -187,6 +254,11 @@ class TaskCollector:
                 f"are {sorted(output.listeners)}, see context.component_tasks(id)"
             )
         self._check(values, output, stream)
+        if get_ident() != self._owner:
+            output.keep(_Direct(task_id, [*values]))
+            return
+        if output.rows:
+            self._guarded(output.flush)
         self._guarded(output.route_direct, task_id, values)
 
     def in_our_order(self, values: Sequence[Any], stream: Any) -> tuple[Sequence[Any], Any]:
@@ -201,7 +273,8 @@ class TaskCollector:
 
     def report_error(self, error: BaseException) -> None:
         """Write an error to the log and go on."""
-        log.error("%s, attempt %s reports: %s", self._who(), self._attempt, error, exc_info=error)
+        trace = told("".join(traceback.format_exception(error))).rstrip()
+        log.error("%s, attempt %s reports an error\n%s", self._who(), self._attempt, trace)
 
     @property
     def planned(self) -> PlannedComponent:
@@ -211,15 +284,36 @@ class TaskCollector:
     @property
     def emitted(self) -> int:
         """Number of tuples emitted so far."""
-        return sum(output.routed + len(output.rows) for output in self._outputs.values())
+        return sum(output.routed + output.waiting for output in self._outputs.values())
+
+    def take_over(self) -> None:
+        """Make the calling thread the owner: user code is called in it from now on."""
+        self._owner = get_ident()
 
     def flush(self) -> None:
-        """Route all that waits; raise what routing has raised in an emit before."""
+        """Route all that waits, in the calling thread; raise what routing has raised in an emit before."""
+        self._owner = get_ident()
         if self._lost_rows is not None:
             raise self._lost_rows
-        for output in self._plain.values():
-            if output.rows:
+        for output in self._outputs.values():
+            if output.rows and not self._closed:
                 self._guarded(output.flush)
+
+    def finish(self, where: str) -> None:
+        """Route all that waits, and close: `where`, the last call of user code, has returned.
+
+        Raises:
+            StaleEmit: a thread of the user's has emitted since: its tuples, and those that may follow, would be lost.
+        """
+        self.flush()
+        aborted = self._closed
+        self.close()
+        late = sum(output.waiting for output in self._outputs.values())
+        if late and not aborted:
+            raise StaleEmit(
+                f"{self._who()}: a thread of its own emitted {late} tuples for attempt {self._attempt} after {where} "
+                f"had returned; join it in {where}"
+            )
 
     def _guarded(self, routing: Callable[..., None], *what: Any) -> None:
         """Route, and keep what that raises."""
@@ -233,6 +327,11 @@ class TaskCollector:
         """Refuse whatever is emitted from now on."""
         self._closed = True
         self._plain = {}
+
+    def hear(self, route_of: Callable[[str], Route]) -> None:
+        """Let one more route of each stream, the first to be asked, take what is routed from now on."""
+        for stream, output in self._outputs.items():
+            output.routes = (route_of(stream), *output.routes)
 
     def _checked(self, rows: Sequence[Sequence[Any]], output: Output, stream: str) -> list[Row]:
         for row in rows:
@@ -290,10 +389,10 @@ class Logged:
         try:
             for rows in rows_of(tuples):
                 for row in rows:
-                    log.info("%s, task %d emits to %s: %r", *self._what, row)
+                    debug_log.info("%s, task %d emits to %s: %r", *self._what, row)
         except ColumnCannotTravel as error:
-            log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
+            debug_log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
 
     def take_direct(self, task: int, row: Row) -> None:
         """Log a row."""
-        log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)
+        debug_log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from stormline.runtime.routing import canonical
+from stormline.runtime.canonical import canonical
 from stormline.topology.arrow import pyarrow_for
 from stormline.topology.columns import values_of
 from stormline.topology.serialization import Registry
@@ -59,9 +59,11 @@ class ColumnChecksum:
             self._add_fixed(f"{type(finer).__name__} {unit}{zone}", column.cast(finer, safe=False))
         else:
             self._kinds.add("decimal" if types.is_decimal(kind) else "other")
-            plain = canonical if types.is_decimal(kind) else lambda value: value
-            for value in values_of(column):
-                self._data = zlib.crc32(self._registry.pack(plain(value)), self._data)
+            values = values_of(column)
+            if types.is_decimal(kind):
+                values = [canonical(value, self._registry) for value in values]
+            for value in values:
+                self._data = zlib.crc32(self._registry.pack(value), self._data)
 
     def _add_fixed(self, kind: str, column: Any) -> None:
         self._kinds.add(kind)

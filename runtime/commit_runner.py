@@ -23,12 +23,15 @@ from stormline.runtime.packed import Packed
 from stormline.runtime.remote_commit import CommitEngine, Delivery
 from stormline.runtime.remote_turn import RemoteTurn
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.thread_stack import stack_of
+from stormline.runtime.wanted import while_wanted
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.contracts import IBasicBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
+from stormline.topology.readings import Readings, merge_into
 
 
 class _ToLaterStage:
@@ -67,6 +70,10 @@ class CommitTask:
         self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
         basic = isinstance(planned.component.obj, IBasicBolt)
         self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
+        self._executes: IBatchBolt = self._bolt
+        shared = env.context(planned.id, task)
+        self._context = shared if basic else shared.for_attempt()
+        self.metrics: Readings = {}
 
     def _outputs(self) -> dict[str, Output]:
         outputs: dict[str, Output] = {}
@@ -91,11 +98,16 @@ class CommitTask:
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
         begun = time.monotonic()
+        self.collector.take_over()
         self._guarded(self._prepare, "prepare")
         self._guarded(lambda: self._execute(inbox), "execute")
         self.executing_secs = time.monotonic() - begun
         self._guarded(self._finish, "finish_batch")
         self.collector.close()
+        if self._context.metrics is not None:
+            self._guarded(partial(self._context.count_into, self.metrics), "its metrics")
+        if not (self.basic or self._abandoned):
+            self._context.clean_up()
 
     def where(self) -> str:
         """Return which call of user code it is in now, and where that stands; "" where in none."""
@@ -107,7 +119,8 @@ class CommitTask:
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
             self._thread, self._call = threading.current_thread(), where
-            run_guarded(call, self._planned.id, self.task, where, self._fail)
+            with while_wanted(lambda: not self._abandoned):
+                run_guarded(call, self._planned.id, self.task, where, self._fail)
             self._call = None
 
     def _fail(self, failure: Failure) -> None:
@@ -119,15 +132,22 @@ class CommitTask:
         self.collector.close()
 
     def _prepare(self) -> None:
-        conf, context = self._env.conf(self._planned.id), self._env.context(self._planned.id, self.task)
-        self._bolt.prepare(conf, context, self.collector, self._attempt)
+        if self.basic:
+            self._context.count_into({})  # what a commit that failed has counted
+        else:
+            add_auto_hooks(self._context)
+        self._bolt.prepare(self._env.conf(self._planned.id), self._context, self.collector, self._attempt)
         if self._deferred.gathered is not None:
             restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)
         self.collector.flush()
+        if self.basic:
+            tell_of_emits(self._context, self.collector)
+        else:
+            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector)
 
     def _finish(self) -> None:
         self._bolt.finish_batch()
-        self.collector.flush()
+        self.collector.finish("finish_batch")
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         gathers = gathered_by(self._bolt)
@@ -161,9 +181,9 @@ class CommitTask:
             read = self._read(edge, source_task, packed)
             if read is None:
                 return
-            execute_tuples(self._bolt, read, self._env.source(edge, source_task))
+            execute_tuples(self._executes, read, self._env.source(edge, source_task))
         for edge, source_task, _, tuples in inbox:
-            execute_tuples(self._bolt, tuples, self._env.source(edge, source_task))
+            execute_tuples(self._executes, tuples, self._env.source(edge, source_task))
         self.collector.flush()
 
 
@@ -205,6 +225,10 @@ class _Turn:
         sent = [delivery for task in self.here for delivery in task.sent]
         return sent + (self.there.sent if self.there is not None else [])
 
+    def counted(self) -> list[Readings]:
+        """Return what the metrics of each task have counted."""
+        return [task.metrics for task in self.here] + ([self.there.metrics] if self.there is not None else [])
+
     def abandon(self) -> None:
         """Begin no further call of user code."""
         for task in self.here:
@@ -222,6 +246,7 @@ class CommitRun:
         self.attempt = result.attempt
         self._abandoned = False
         self._emitters_commit = False
+        self._emitters_metrics: Readings = {}
         self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
 
     def run(self) -> Failure | None:
@@ -256,9 +281,20 @@ class CommitRun:
         def commit(emitter: Any) -> None:
             if self._abandoned:  # while the emitter emitted
                 raise CallAbandoned("the commit was abandoned")
-            emitter.commit(self.attempt)
+            try:
+                emitter.commit(self.attempt)
+            finally:  # the emitter counts for all attempts, one after another
+                self._env.context(self._env.plan.spout.id, task).count_into(self._emitters_metrics)
 
         self._env.emitters.call(task, commit, self)
+
+    def metrics(self) -> Readings:
+        """Return what has been counted."""
+        readings = dict(self._emitters_metrics)
+        for turn in self._turns:
+            for counted in turn.counted():
+                merge_into(readings, counted)
+        return readings
 
     def executing_secs(self) -> dict[str, float]:
         """Return how long the bolts that execute here for want of `gathers` have prepared and executed, by bolt."""

@@ -93,7 +93,7 @@ class CommitSlot:
                 failures.append(task.failure)
             else:
                 run_guarded(write, component, given.task, "emit", failures.append)
-        replies.append(TaskReply(given.task, sent, failures[0] if failures else None))
+        replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
 
     def abandon(self) -> None:
         """Begin no further call of user code."""

@@ -18,6 +18,7 @@ from stormline.runtime.state_store import StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.readings import Readings
 
 log = logging.getLogger("stormline")
 
@@ -45,6 +46,7 @@ class CommitEnded:
     failure: Failure | None = None
     error: BaseException | None = None
     executing_secs: Mapping[str, float] = field(default_factory=dict)
+    metrics: Readings = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -278,7 +280,7 @@ class Committer:
             self._now = None
             if failure is None and error is None:
                 self._committed = attempt.transaction_id
-        self._end(CommitEnded(attempt, failure, error, commit.run.executing_secs()))
+        self._end(CommitEnded(attempt, failure, error, commit.run.executing_secs(), commit.run.metrics()))
         return error is None
 
     def _end(self, ended: CommitEnded) -> None:

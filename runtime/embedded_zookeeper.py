@@ -12,9 +12,9 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from stormline.runtime.errors import StateCorrupt, StateDirGone, StateDirInUse
+from stormline.runtime.errors import StateCorrupt, StateDirGone
 from stormline.runtime.session_keeper import SessionKeeper
-from stormline.runtime.state_dir import check_state_room
+from stormline.runtime.state_dir import check_state_room, in_use, keep_to_user, used_by
 from stormline.runtime.state_files import FILE, StateFiles, zxid
 
 TICK_MS = 500
@@ -42,7 +42,7 @@ class EmbeddedZooKeeper:
         lock_wait_secs: how long the JVM of a killed driver may take to end.
 
     Raises:
-        StateDirInUse: another process serves `data_dir`.
+        StateDirInUse: another process serves `data_dir`, or it is another user's.
         StateCorrupt: what is there cannot be read.
     """
 
@@ -50,13 +50,13 @@ class EmbeddedZooKeeper:
         gateway = getattr(spark, "_gateway", spark)
         jvm = gateway.jvm
         self.data_dir = Path(data_dir).resolve()
-        self.data_dir.mkdir(parents=True, exist_ok=True)
         self._files = self.data_dir / "version-2"
         self._stopped = threading.Event()
         _quiet(jvm)
         # Asked before the lock file is opened: closing it would free the lock that this JVM holds.
         if any(self.data_dir == other.data_dir for other in _running):
-            raise self._in_use("this process")
+            raise in_use(self.data_dir, "this process")
+        keep_to_user(self.data_dir)
         self._lock_file = jvm.java.io.RandomAccessFile(str(self.data_dir / "lock"), "rw")
         try:
             self._lock(lock_wait_secs)
@@ -115,13 +115,8 @@ class EmbeddedZooKeeper:
         deadline = time.monotonic() + wait_secs
         while self._lock_file.getChannel().tryLock() is None:
             if time.monotonic() > deadline:
-                raise self._in_use(f"another process, and was still after {wait_secs:g} s")
+                raise in_use(self.data_dir, used_by(self.data_dir) or "another process", wait_secs)
             time.sleep(0.1)
-
-    def _in_use(self, by: str) -> StateDirInUse:
-        return StateDirInUse(
-            f"state directory {self.data_dir} is in use by {by}; stop that run first, or give this one its own"
-        )
 
     def _start(self, jvm: Any) -> None:
         persistence = jvm.org.apache.zookeeper.server.persistence

@@ -9,7 +9,8 @@ from stormline.runtime.errors import PositionMissing
 from stormline.runtime.recorder import Recorder
 from stormline.runtime.spout_driver import number_of_partitions
 from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import PartitionBatch, Wave, WaveAttempt
+from stormline.runtime.task_hooks import tell_of_emits
+from stormline.runtime.wave import AttemptResult, PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import FailedException, SerializationError
 from stormline.topology.spout_parts import optional
 from stormline.topology.topology import ComponentKind
@@ -30,15 +31,21 @@ class EmitterTask:
         self._positions = dict(wave.positions)
         self._committed = wave.committed
 
-    def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, partitions: dict[int, PartitionBatch]) -> None:
-        """Emit this task's share of one attempt, where its emitter lives, and note its `partitions`.
+    def emit(self, wave_attempt: WaveAttempt, collector: TaskCollector, result: AttemptResult) -> None:
+        """Emit this task's share of one attempt, where its emitter lives, and note its partitions and metrics.
 
-        Raises what the emitter raises; `CallAbandoned` where it hangs, or the wave was cancelled.
+        Raises what the emitter raises; `CallAbandoned` where the wave was cancelled.
         """
 
         def emit(emitter: Any) -> None:
-            self._emit(emitter, wave_attempt, collector, partitions)
-            collector.flush()
+            context = self._env.context(self._spout.id, self._task)
+            collector.take_over()
+            tell_of_emits(context, collector)
+            try:
+                self._emit(emitter, wave_attempt, collector, result.partitions)
+                collector.finish("the call of the emitter")
+            finally:  # the emitter counts for all attempts, one after another
+                context.count_into(result.metrics)
 
         self._env.emitters.emit(self._task, emit)
 

@@ -63,6 +63,10 @@ class NotNext(StormlineError, ValueError):
     """A transaction was asked for out of order."""
 
 
+class StateElsewhere(StormlineError, RuntimeError):
+    """User state was asked for where it is not kept."""
+
+
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
 
@@ -124,8 +128,32 @@ class EngineStopped(StormlineError):
     """Spark cannot process waves any more, or fails each of them."""
 
 
+class DRPCExecutionException(StormlineError):
+    """A DRPC request that has no result; where user code has raised, its error is the cause."""
+
+
+class UnknownFunction(StormlineError, LookupError):
+    """A DRPC function that nobody answers."""
+
+
+class InvalidMetric(StormlineError, ValueError):
+    """A metric that cannot be registered."""
+
+
+class InvalidHook(StormlineError, TypeError):
+    """A task hook that is none."""
+
+
+class HookTooLate(StormlineError, RuntimeError):
+    """A task hook that would hear nothing any more."""
+
+
 class TopologyStopped(StormlineError):
     """A topology was stopped while somebody waited for it."""
+
+
+class NotRunning(StormlineError, LookupError):
+    """No topology of this name runs in a cluster."""
 
 
 class WaitsForItself(StormlineError, RuntimeError):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import threading
 
 from stormline.runtime.errors import TooManyAttempts, TopologyFailed
 from stormline.runtime.wave import Failure
 from stormline.topology.attempt import TransactionAttempt
 
+UNPACK_SECS = 5.0
 _REMEDY = "nothing durable is lost; submit the topology again to go on where it stopped"
 
 
@@ -22,10 +25,20 @@ def fatal_error(topology: str, attempt: TransactionAttempt | None, failure: Fail
 
 
 def _unpacked(packed: bytes) -> BaseException | None:
-    try:
-        cause = pickle.loads(packed)
-    except Exception:
-        return None
+    """Return the user's exception, where its class lets it be made again: within a time, and raising nothing.
+
+    Its code runs in a thread of its own: what it raises there, SystemExit too, ends nothing else.
+    """
+    found: list[object] = []
+
+    def unpack() -> None:
+        with contextlib.suppress(BaseException):
+            found.append(pickle.loads(packed))
+
+    thread = threading.Thread(target=unpack, daemon=True, name="stormline-unpack-exception")
+    thread.start()
+    thread.join(UNPACK_SECS)
+    cause = found[0] if found else None
     return cause if isinstance(cause, BaseException) else None
 
 

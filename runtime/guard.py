@@ -14,8 +14,12 @@ import cloudpickle
 from stormline.runtime.wave import Failure
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.secrets import without_secrets
+from stormline.topology.texts import told
 
 log = logging.getLogger("stormline")
+
+PACKED_BYTES_MAX = 1 << 20
+"""Bytes of an exception that travel: of a larger one only its traceback is told."""
 
 # As frames name it, to the letter: on an executor the zip of a bundle is "./x.zip".
 _OUR_ROOMS = f"{os.path.dirname(os.path.dirname(__file__))}/"
@@ -40,24 +44,29 @@ def users_traceback(error: BaseException) -> str:
         first = first.tb_next
     if first is None and isinstance(error, StormlineError):
         return ""
-    return without_secrets("".join(traceback.format_exception(type(error), error, first or tb)))
+    return told(without_secrets("".join(traceback.format_exception(type(error), error, first or tb))))
 
 
 def packed_exception(error: BaseException) -> bytes | None:
-    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed or tells a secret."""
+    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed or tells a secret.
+
+    To pack and unpack it runs code of its class, which may raise whatever it likes.
+    """
     try:
         packed: bytes = cloudpickle.dumps(error)
+        if len(packed) > PACKED_BYTES_MAX:
+            return None
         pickle.loads(packed)
-        told = "".join(traceback.format_exception(error))
-    except Exception:
+        text = "".join(traceback.format_exception(error))
+    except BaseException:
         return None
-    return packed if told == without_secrets(told) else None
+    return packed if text == without_secrets(text) else None
 
 
 def _text(error: BaseException) -> str:
     try:
-        return without_secrets(str(error))
-    except Exception as another:
+        return told(without_secrets(str(error)))  # in this order: half a secret is not recognized
+    except BaseException as another:
         return f"<its text cannot be had: {type(another).__name__}>"
 
 
@@ -67,7 +76,7 @@ def failure_of(error: BaseException, component: str, task: int | None, where: st
     message += f": {_text(error)}"
     if isinstance(error, FailedException):
         if isinstance(error, ReportedFailedException):
-            log.warning("%s", message, exc_info=error)
+            log.warning("%s\n%s", message, users_traceback(error).rstrip())
         return Failure(component, task, message)
     return Failure(
         component, task, message, traceback=users_traceback(error), fatal=True, exception=packed_exception(error)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
 
 from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.runtime.loop_watch import watch_loop
@@ -15,7 +17,7 @@ from stormline.topology.storm_names import storm_names
 
 @storm_names()
 class TopologyHandle:
-    """A running topology. Usable from any thread."""
+    """A running topology. Usable from any thread; as a context manager it kills the topology at its end."""
 
     def __init__(self, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
         self.name = name
@@ -24,6 +26,17 @@ class TopologyHandle:
         self._thread = threading.Thread(target=runner.run, daemon=True, name=f"stormline-{name}")
         self._thread.start()
         watch_loop(name, runner, self._thread)
+
+    def __enter__(self) -> TopologyHandle:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.kill()
+
+    @property
+    def topology_id(self) -> str:
+        """Id that keys the topology's durable state."""
+        return self._runner.progress.topology
 
     @property
     def txid_committed(self) -> int:
@@ -44,6 +57,14 @@ class TopologyHandle:
         """Return the progress so far."""
         return self._runner.progress.snapshot()
 
+    def metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what metrics of user code have counted since the start, once for each transaction committed.
+
+        By component and name: of a counter the count; of a meter `count` and `mean_rate`; of a histogram or timer
+        `count`, `mean`, `min`, `max`, `p50`, `p95`, `p99`; of a gauge the last value.
+        """
+        return self.snapshot().metrics
+
     def await_committed(self, txid: int, timeout_secs: float | None = None) -> int:
         """Wait until transaction `txid` is committed; return the last committed one.
 
@@ -61,12 +82,33 @@ class TopologyHandle:
         self._await(lambda: self._runner.idle_looks >= looks + 2, timeout_secs, "the spout to be drained")
         return self.txid_committed
 
-    def _await(self, condition: Callable[[], bool], timeout_secs: float | None, what: str) -> None:
+    def join(self, timeout_secs: float | None = None) -> int:
+        """Wait until the topology has ended; return the last committed txid.
+
+        Ctrl-C ends the waiting, not the topology: the end of its `with` block, or of its cluster's, stops it.
+
+        Raises:
+            TimeoutError: it has not ended within `timeout_secs`; it goes on.
+            StormlineError: it has stopped by itself; this is its `error`.
+        """
+        self._check_other_thread("its end")
+        if not self._runner.ended.wait(timeout_secs):
+            raise TimeoutError(
+                f"topology {self.name!r}: waited {timeout_secs} s for its end; committed is {self.txid_committed}"
+            )
+        if self.error is not None:
+            raise self.error
+        return self.txid_committed
+
+    def _check_other_thread(self, what: str) -> None:
         if threading.current_thread() is self._thread:
             raise WaitsForItself(
                 f"topology {self.name!r}: on_wave waits for {what}, in the topology's own thread, which would wait for "
                 "ever; look at the snapshot that on_wave is given, and wait in another thread"
             )
+
+    def _await(self, condition: Callable[[], bool], timeout_secs: float | None, what: str) -> None:
+        self._check_other_thread(what)
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         with self._runner.changed:
             while not condition():

@@ -9,7 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from stormline.runtime.driver_mark import marked, taken
 from stormline.runtime.errors import AlreadyRunning
+
+PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Holder:
         """Return the holder that this process would be."""
         pid = os.getpid()
         since = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
-        return cls(socket.gethostname(), pid, since, _machine(), _started(pid), session_timeout_ms, token)
+        return cls(socket.gethostname(), pid, since, _machine(), _started(pid) or "", session_timeout_ms, token)
 
     def to_data(self) -> dict[str, Any]:
         """Return this as plain values."""
@@ -49,11 +52,17 @@ class Holder:
         return holder
 
     def alive(self) -> bool | None:
-        """Tell whether the process lives; None where that cannot be known from here."""
+        """Tell whether the process lives; None where that cannot be known from here.
+
+        Dead is only who left a mark here: a clone of the machine it runs on is like it in all else.
+        """
         machine = _machine()
         if not machine or not self.process or self.machine != machine or self.host != socket.gethostname():
             return None
-        return _started(self.pid) == self.process
+        started = _started(self.pid)
+        if started == self.process:
+            return True
+        return False if started is not None and marked(self.token) else None
 
     def refuse(self, topology_id: str, node: str, waited: str = "") -> AlreadyRunning:
         """Return the error for a second driver."""
@@ -74,13 +83,17 @@ def _machine() -> str:
         return ""
 
 
-def _started(pid: int) -> str:
-    """Return when process `pid` started, in ticks since boot; empty if there is none, or only its corpse."""
+def _started(pid: int) -> str | None:
+    """Return when process `pid` started, in ticks since boot; empty if there is none, or only its corpse.
+
+    None: it cannot be known. A process of another user is hidden where /proc is mounted with `hidepid`, as if there
+    were none; the kernel still says that the id is taken.
+    """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        stat = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
         state, *fields = stat.rpartition(")")[2].split()
-        if state in "ZX" and len(os.listdir(f"/proc/{pid}/task")) < 2:
+        if state in "ZX" and len(os.listdir(PROC / str(pid) / "task")) < 2:
             return ""
         return fields[18]
-    except OSError:
-        return ""
+    except (OSError, IndexError):
+        return None if taken(pid) else ""

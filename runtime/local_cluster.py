@@ -9,9 +9,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from stormline.runtime.cluster import Cluster
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.hung_jvm import answers, end_if_hung
@@ -24,7 +24,6 @@ from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_security import ZooKeeperSecurity
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
-from stormline.topology.compiler import compile_topology
 from stormline.topology.config import (
     STORM_ZOOKEEPER_PORT,
     STORM_ZOOKEEPER_SERVERS,
@@ -38,8 +37,7 @@ from stormline.topology.config import (
     setting,
 )
 from stormline.topology.errors import InvalidConfig
-from stormline.topology.storm_names import storm_names
-from stormline.topology.topology import Topology
+from stormline.topology.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -60,8 +58,7 @@ def zookeeper_hosts(config: Mapping[str, Any]) -> str | None:
     return ",".join(server if re.search(r"[^:]:\d+$", server) else f"{server}:{port}" for server in servers)
 
 
-@storm_names()
-class LocalCluster:
+class LocalCluster(Cluster):
     """A context manager that runs topologies on Spark, with an embedded ZooKeeper unless the config names servers.
 
     Args:
@@ -80,6 +77,7 @@ class LocalCluster:
         *,
         verbose: bool = False,
     ) -> None:
+        super().__init__()
         self._state_dir = None if state_dir is None else Path(state_dir)
         self._master = master
         self._conf = dict(conf or {})
@@ -96,42 +94,15 @@ class LocalCluster:
         self._owns_spark = False
         self._zookeeper: EmbeddedZooKeeper | None = None
         self._watch: InterpreterWatch | None = None
-        self._handles: dict[str, TopologyHandle] = {}
 
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.shutdown()
-
-    def submit_topology(
-        self,
-        name: str,
-        config: Mapping[str, Any] | None,
-        topology: Topology,
-        *,
-        allow_changed_topology: bool = False,
-        on_wave: Callable[[Snapshot], None] | None = None,
+    def _start(
+        self, name: str, plan: Plan, allow_changed: bool, on_wave: Callable[[Snapshot], None] | None
     ) -> TopologyHandle:
-        """Start a topology and return its handle.
-
-        `name` is what Spark's UI shows; durable state is keyed by the topology's own id. `on_wave` is called once
-        a wave from the topology's thread, and must return soon.
-
-        Raises:
-            DeclarationError: the topology or its configuration is wrong.
-            AlreadyRunning: a driver with this topology id lives.
-            NoZooKeeper: Spark runs on a cluster, and there are neither ZooKeeper servers nor a `state_dir`.
-            TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`; or to
-                another kind of spout that has begun batches, or whose place the new one cannot find.
-            StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
-        """
-        plan = compile_topology(topology, config)
         registry = registry_of(plan)
-        running = self._handles.get(topology.id)
-        if running is not None and running.running:
+        running = [handle for handle in self._handles if handle.running and handle.topology_id == plan.topology_id]
+        if running:
             raise AlreadyRunning(
-                f"topology {topology.id!r} runs already in this cluster, as {running.name!r}; kill it first"
+                f"topology {plan.topology_id!r} runs already in this cluster, as {running[0].name!r}; kill it first"
             )
         hosts = zookeeper_hosts(plan.config)
         security = ZooKeeperSecurity.of(plan.config)
@@ -154,10 +125,10 @@ class LocalCluster:
             return ZooKeeperStateStore.open(
                 zookeeper,
                 setting(plan.config, ZOOKEEPER_ROOT),
-                topology.id,
+                plan.topology_id,
                 registry,
                 plan.describe(),
-                allow_changed=allow_changed_topology,
+                allow_changed=allow_changed,
                 on_lost=on_lost,
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
@@ -168,9 +139,7 @@ class LocalCluster:
 
         from stormline.runtime.spark_engine import SparkEngine
 
-        handle = start_topology(name, plan, open_store, lambda env: SparkEngine(sc, env, name), on_wave, hosts)
-        self._handles[topology.id] = handle
-        return handle
+        return start_topology(name, plan, open_store, lambda env: SparkEngine(sc, env, name), on_wave, hosts)
 
     def _check_place_for_state(self, master: str) -> None:
         """Refuse a cluster without ZooKeeper, and a state directory that is in use, before Spark takes its time."""
@@ -219,8 +188,7 @@ class LocalCluster:
     def shutdown(self) -> None:
         """Kill all topologies and stop what this cluster started."""
         atexit.unregister(self.shutdown)
-        for handle in self._handles.values():
-            handle.kill()
+        super().shutdown()
         if self._watch is not None:
             self._watch.stop()
             self._watch = None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.runtime.metric_totals import MetricTotals
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One look at a running topology. Tuples are the spout's, of committed transactions."""
+    """One look at a running topology. Tuples are the spout's, of committed transactions; so is what `metrics` count, by
+    component and name."""
 
     topology: str
     txid_committed: int
@@ -21,6 +25,7 @@ class Snapshot:
     elapsed_secs: float
     transactions_per_sec: float
     tuples_per_sec: float
+    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -36,6 +41,7 @@ class Progress:
     waves: int = 0
     started: float = field(default_factory=time.monotonic)
     on_wave: Callable[[Snapshot], None] | None = None
+    metrics: MetricTotals = field(default_factory=MetricTotals)
 
     def committed(self, txid: int, tuples: int) -> None:
         """Count one committed transaction."""
@@ -63,4 +69,5 @@ class Progress:
             elapsed_secs=round(elapsed, 3),
             transactions_per_sec=round(self.transactions / elapsed, 1),
             tuples_per_sec=round(self.tuples / elapsed, 1),
+            metrics=self.metrics.values(),
         )

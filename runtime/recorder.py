@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ class Recorder:
         self._crc_as_rows = 0
         self._columns: dict[str, list[ColumnChecksum]] = {}
         self._kept: dict[str, list[Row]] = {}  # of a frozen batch
+        self._lock = threading.Lock()  # an emitter may emit from threads of its own
         self.rows = 0
 
     def emit(self, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
@@ -47,9 +49,11 @@ class Recorder:
 
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
         for columns in self._collector.checked(batch, stream):
-            kept = columns if self._limit is None else columns.slice(0, self._limit - self.rows)
+            with self._lock:
+                kept = columns if self._limit is None else columns.slice(0, self._limit - self.rows)
+                if len(kept):
+                    self._record_columns(kept, stream)
             if len(kept):
-                self._record_columns(kept, stream)
                 self._collector.emit_batch(kept.batch, stream)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream: Any = DEFAULT_STREAM) -> None:
@@ -98,11 +102,14 @@ class Recorder:
         if self._limit is not None and self.rows >= self._limit:
             return False
         packed = self._packed(values, stream, direct)
-        self.rows += 1
-        self._crc = zlib.crc32(packed, self._crc)
-        if self._limit is not None:
-            self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)
-            self._kept.setdefault(stream, []).append([*values])
+        with self._lock:
+            if self._limit is not None:
+                if self.rows >= self._limit:
+                    return False
+                self._crc_as_rows = zlib.crc32(packed, self._crc_as_rows)
+                self._kept.setdefault(stream, []).append([*values])
+            self.rows += 1
+            self._crc = zlib.crc32(packed, self._crc)
         return True
 
     def _packed(self, values: Sequence[Any], stream: str, direct: bool = False) -> bytes:

@@ -28,7 +28,7 @@ import pickle
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stormline.runtime.columns import Tuples
@@ -38,6 +38,7 @@ from stormline.runtime.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import Edge
+from stormline.topology.readings import Readings
 
 Delivery = tuple[Edge, int, int, Tuples]
 """Tuples emitted in the commit phase: edge, source task, target task, tuples."""
@@ -93,6 +94,7 @@ class TaskReply:
     task: int
     sent: Sequence[PackedDelivery] = ()
     failure: Failure | None = None
+    metrics: Readings = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import PlannedComponent
+from stormline.topology.readings import Readings, merge_into
 
 log = logging.getLogger("stormline")
 
@@ -50,6 +51,7 @@ class RemoteTurn:
         self._abandoned = False
         self.sent: list[Delivery] = []
         self.failures: list[Failure] = []
+        self.metrics: Readings = {}
 
     def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
         """Run all tasks to their end."""
@@ -102,6 +104,7 @@ class RemoteTurn:
         component = self._env.component_of(reply.task)
         if reply.failure is not None:
             self.failures.append(reply.failure)
+        merge_into(self.metrics, reply.metrics)
 
         def call() -> None:  # the user's serializers read here
             self.sent += unpack_deliveries(reply.sent, self._attempt, self._env)

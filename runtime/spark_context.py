@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -45,7 +46,7 @@ def start_spark(
     if running is not None:
         check_safe(running.master or "", dict(running.getConf().getAll()))
         return running, False
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if under_spark_submit():
         SparkContext._ensure_initialized()  # under spark-submit: SparkConf() then holds what its user gave
     else:
         check_java()
@@ -67,7 +68,7 @@ def start_spark(
     for directory in local_dirs(settings.get("spark.local.dir", "") or ""):
         _check_room(directory)
     _stopping.clear()
-    with _quiet(verbose):
+    with _quiet(verbose), _handler_kept(signal.SIGINT):
         try:
             sc = SparkContext(conf=settings)
         except Exception as error:
@@ -94,6 +95,19 @@ def local_dirs(setting: str) -> list[Path]:
 def _check_room(directory: Path) -> None:
     remedy = "set spark.local.dir (in the environment SPARK_LOCAL_DIRS, which wins) to a directory on another disk"
     check_room(directory, "Spark's temporary files", remedy)
+
+
+def under_spark_submit() -> bool:
+    """Tell whether spark-submit started this process, and so has been told which Spark to use."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_master(config: Mapping[str, Any]) -> str:
+    """Return Spark's master: what spark-submit or spark-defaults say, else what `config` does; "" where nothing."""
+    if under_spark_submit():
+        SparkContext._ensure_initialized()
+        return SparkConf().get("spark.master", "") or ""
+    return str(config.get("spark.master", ""))
 
 
 def unless_given(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,6 +141,19 @@ def stop_spark(sc: SparkContext) -> None:
     except (OSError, Py4JError):
         sc.stop()  # what PySpark has left undone: its own part of it
         SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def _handler_kept(number: signal.Signals) -> Iterator[None]:
+    """Keep the main thread's signal handler: PySpark's cancels all jobs on Ctrl-C, those of commits too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from pyspark.traceback_utils import SCCallSiteSync
 
 from stormline import __version__
 from stormline.runtime.collect import merge_reports, read_report
+from stormline.runtime.debug_log import log_levels
 from stormline.runtime.engine import EngineFailure, run_driver_stage
 from stormline.runtime.given_blocks import GivenBlocks
 from stormline.runtime.hung_jvm import answers
@@ -81,8 +82,7 @@ class SparkEngine:
         self._memory_bytes: int | None = None
         self._given = GivenBlocks(sc)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
-        level = log.getEffectiveLevel()
-        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
+        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels())))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:

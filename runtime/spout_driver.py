@@ -7,6 +7,7 @@ from typing import Any
 
 from stormline.runtime.errors import InvalidPartitions
 from stormline.runtime.task_environment import TaskEnvironment
+from stormline.topology.readings import Readings
 from stormline.topology.spout_parts import COORDINATOR, check_part, optional
 from stormline.topology.topology import ComponentKind
 
@@ -30,7 +31,9 @@ class SpoutDriver:
         self._kind = spout.component.kind
         self._who = f"the coordinator of spout {spout.id!r}"
         made: Any = spout.component.obj
-        self._coordinator = made.get_coordinator(env.conf(spout.id), env.context(spout.id, spout.tasks[0]))
+        self._context = env.context(spout.id, spout.tasks[0]).for_attempt()  # not that of the emitter
+        self._coordinator = made.get_coordinator(env.conf(spout.id), self._context)
+        self._context.prepared()
         check_part(spout.id, self._coordinator, self._kind, COORDINATOR)
 
     def resume(self, prev_metadata: Any) -> None:
@@ -56,6 +59,12 @@ class SpoutDriver:
         if self._kind is ComponentKind.PARTITIONED_SPOUT:
             return number_of_partitions(self._who, self._coordinator.num_partitions())
         return None
+
+    def counted(self) -> Readings:
+        """Return what the coordinator's metrics have counted since the last call."""
+        readings: Readings = {}
+        self._context.count_into(readings)
+        return readings
 
     def close(self) -> None:
         """Close the coordinator."""

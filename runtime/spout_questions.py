@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from stormline.runtime.own_thread import OwnThread
 from stormline.runtime.spout_driver import SpoutDriver
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.errors import FailedException, SerializationError, StormlineError
+from stormline.topology.readings import Readings
 
 log = logging.getLogger("stormline")
 
@@ -27,11 +29,15 @@ _NOT_NOW = object()
 
 @dataclass(frozen=True, slots=True)
 class SpoutAnswer:
-    """What defines new batches, by txid, and whether there may be more now; None: ask later. `error`: it must stop."""
+    """What defines new batches, by txid, and whether there may be more now; None: ask later. `error`: it must stop.
+
+    `metrics`: what the coordinator has counted. It works for no attempt, so that counts at once.
+    """
 
     begun: Mapping[int, Any] = field(default_factory=dict)
     more: bool | None = None
     error: BaseException | None = None
+    metrics: Readings = field(default_factory=dict)
 
 
 class SpoutQuestions:
@@ -78,6 +84,7 @@ class SpoutQuestions:
     def _answer(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
         try:
             answer = self._define(first, room, prev, positions, known)
+            answer = dataclasses.replace(answer, metrics=self._spout.counted())
         except BaseException as error:
             answer = SpoutAnswer(error=error)
         self._on_answer(answer)

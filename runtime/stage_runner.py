@@ -84,6 +84,8 @@ class _AttemptRun:
         self.finished = True
         for collector in self.collectors:
             collector.close()
+        for task in self.tasks.values():
+            task.clean_up()
         self.tasks, self.packed_routes, self.collectors, self.held_emits = {}, [], [], {}
 
 
@@ -165,7 +167,7 @@ class StageRunner:
         collector = self._collector(run, spout, task)
 
         def call() -> None:
-            emitter.emit(run.wave_attempt, collector, run.result.partitions)
+            emitter.emit(run.wave_attempt, collector, run.result)
 
         run_guarded(call, spout.id, task, "the emitter", run.fail)
         run.result.rows += collector.emitted
@@ -374,6 +376,9 @@ class StageRunner:
         bolt_task = self._task(run, task)
         if bolt_task is not None and bolt_task.finish():
             bolt_task.collector.close()
+            if bolt_task.context.metrics is not None:
+                count = partial(bolt_task.count_into, run.result.metrics)
+                run_guarded(count, planned.id, task, "its metrics", run.fail)
             if planned.deferred:
                 assert isinstance(bolt_task, BatchBoltTask)
 

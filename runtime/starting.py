@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable
 
+from stormline.runtime.debug_log import show_debug
 from stormline.runtime.engine import Engine
 from stormline.runtime.handle import TopologyHandle
 from stormline.runtime.progress import Progress, Snapshot
+from stormline.runtime.run_conf import run_conf
 from stormline.runtime.state_store import OnLost, StateStore
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.topology_runner import TopologyRunner
+from stormline.runtime.transactional_state import offer_state
 from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import literal_secrets
@@ -47,9 +51,11 @@ def start_topology(
         for runner in runners:
             runner.lost(error)
 
+    show_debug(plan)
     store = open_store(on_lost)
     try:
-        env = TaskEnvironment(plan, store.epoch)
+        plan = dataclasses.replace(plan, config=run_conf(plan, name, zookeeper_hosts))
+        env = TaskEnvironment(plan, store.epoch, offer_state(store))
         runner = TopologyRunner(env, make_engine(env), store, Progress(plan.topology_id, on_wave=on_wave))
     except BaseException:
         store.close()

@@ -39,7 +39,7 @@ class StateTree:
         self._node = node
         self._acl_bytes = acl_bytes
         self._values: dict[str, tuple[bytes, int]] = {}
-        self._folders: set[str] = set()
+        self._folders: dict[str, int] = {}
         self._names: dict[str, set[str]] = {}
 
     def load(self, path: str, data: bytes, version: int) -> None:
@@ -53,7 +53,7 @@ class StateTree:
         if not all(map(is_part, path.split("/"))):
             raise StateCorrupt(f"{full!a} is no name that Stormline gives to a znode; nothing was changed. Remove it")
         if data == FOLDER:
-            self._folders.add(path)
+            self._folders[path] = version
             return
         unseal(data, self._registry, full)
         value_above = next((above for above in parents(path) if above in self._values), None)
@@ -72,7 +72,9 @@ class StateTree:
         return sorted(self._names.get(path, ()))
 
     def plan(self, ops: Sequence[Op]) -> list[Change]:
-        """Return what `ops` change, in an order in which each folder comes before what it holds.
+        """Return what `ops` change, in an order in which each folder comes before what it holds, and goes after it.
+
+        A folder comes with the first value below it, and goes with the last one.
 
         Raises:
             KeyError: a `Delete` of what does not exist.
@@ -103,7 +105,11 @@ class StateTree:
                 changes.append(Change(path, None, version))
                 version = None
             changes.append(Change(path, seal(op.value, self._registry), version))
-        self._check_kinds({op.path for op in ops if isinstance(op, Put)}, folders)
+        puts = {op.path for op in ops if isinstance(op, Put)}
+        self._check_kinds(puts, folders)
+        kept = {above for path in puts for above in parents(path)}
+        emptied = self._emptied([op.path for op in ops if isinstance(op, Delete)], kept)
+        changes += [Change(folder, None, self._folders[folder]) for folder in emptied]
         created = sum(change.version is None for change in changes)
         sizes = [(f"{self._node}/{change.path}", len(change.data or b"")) for change in changes]
         check_sizes(sizes, created * self._acl_bytes)
@@ -115,17 +121,29 @@ class StateTree:
             if change.data is None:
                 self._remove(change.path)
             elif change.data == FOLDER:
-                self._folders.add(change.path)
+                self._folders[change.path] = 0
             else:
                 self._add(change.path, change.data, 0 if change.version is None else next_version(change.version))
 
     def _check_kinds(self, puts: set[str], folders: set[str]) -> None:
-        both = (puts & (self._folders | folders)) | (folders & self._values.keys())
+        both = (puts & (self._folders.keys() | folders)) | (folders & self._values.keys())
         if both:
             raise InvalidPath(
                 f"{self._node}/{min(both)} would hold a value and have others below it; give the value a "
                 "name of its own"
             )
+
+    def _emptied(self, deleted: Iterable[str], kept: set[str]) -> list[str]:
+        """Return the folders that hold nothing once these values are gone, each after those in it."""
+        left: dict[str, int] = {}
+        emptied: list[str] = []
+        for path in deleted:
+            for folder in reversed(parents(path)):
+                left[folder] = left.get(folder, len(self._names[folder])) - 1
+                if left[folder] or folder in kept:
+                    break
+                emptied.append(folder)
+        return emptied
 
     def _add(self, path: str, data: bytes, version: int) -> None:
         self._values[path] = (data, version)
@@ -134,6 +152,8 @@ class StateTree:
             self._names.setdefault(folder, set()).add(name)
 
     def _remove(self, path: str) -> None:
+        if self._folders.pop(path, None) is not None:
+            return
         del self._values[path]
         for child in [path, *reversed(parents(path))]:
             folder, _, name = child.rpartition("/")

@@ -8,13 +8,17 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from stormline.runtime import routing
+from stormline.runtime.canonical import stable_hashes
 from stormline.runtime.columns import Columns, Tuples
 from stormline.runtime.commit_threads import CommitThreads
 from stormline.runtime.emitters import Emitters
+from stormline.runtime.routing_key import Key
 from stormline.runtime.task_context import TaskContext
+from stormline.runtime.task_hooks import add_auto_hooks, hooked_basic_bolt
 from stormline.runtime.unregistered_field import unregistered_field
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
@@ -54,10 +58,14 @@ def registry_of(plan: Plan) -> Registry:
 
 
 class TaskEnvironment:
-    """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it."""
+    """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it.
 
-    def __init__(self, plan: Plan, epoch: int) -> None:
+    `driver_conf`: what each `conf` holds in the driver, and in no other process.
+    """
+
+    def __init__(self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.plan = plan
+        self._driver_conf = driver_conf
         self.epoch = epoch
         self.registry = registry_of(plan)
         self._confs: dict[str, Conf] = {}
@@ -67,7 +75,7 @@ class TaskEnvironment:
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads()
-        self._keys: dict[int, routing.Key] = {}
+        self._keys: dict[int, Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
@@ -78,7 +86,7 @@ class TaskEnvironment:
         conf = self._confs.get(component)
         if conf is None:
             own = self.plan.components[component].component.config
-            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own}
+            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf}
         return conf
 
     def debug(self, component: str) -> bool:
@@ -89,7 +97,8 @@ class TaskEnvironment:
         """Return the context of a task."""
         context = self._contexts.get(task)
         if context is None:
-            context = self._contexts[task] = TaskContext(self.plan, self.epoch, component, task, self.commit_ids)
+            context = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
+            self._contexts[task] = context
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
@@ -126,14 +135,21 @@ class TaskEnvironment:
             declared = self.plan.components[component].component.obj
             assert isinstance(declared, IBasicBolt)
             made = copy.deepcopy(declared)
-            made.prepare(self.conf(component), self.context(component, task))
-            bolt = self._basic_bolts.setdefault(task, made)
+            context = self.context(component, task)
+            context.renew()
+            add_auto_hooks(context)
+            made.prepare(self.conf(component), context)
+            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context))
         return bolt
 
     def _made_emitter(self, task: int) -> Any:
         spout = self.plan.spout
         declared: Any = spout.component.obj
-        made = declared.get_emitter(self.conf(spout.id), self.context(spout.id, task))
+        context = self.context(spout.id, task)
+        context.renew()
+        add_auto_hooks(context)
+        made = declared.get_emitter(self.conf(spout.id), context)
+        context.prepared()
         commits = isinstance(declared, ICommitterTransactionalSpout)
         check_part(spout.id, made, spout.component.kind, EMITTER, commits)
         return made
@@ -171,7 +187,7 @@ class TaskEnvironment:
             source = self._sources[(edge.index, task)] = TupleSource(edge.source, edge.stream, task, fields)
         return source
 
-    def _key(self, edge: Edge, tasks: int) -> routing.Key:
+    def _key(self, edge: Edge, tasks: int) -> Key:
         key = self._keys.get(edge.index)
         if key is None:
             fields = self.plan.components[edge.source].component.streams[edge.stream].fields
@@ -194,7 +210,7 @@ class TaskEnvironment:
         return named
 
     def _hashed(self, value: Any) -> object:
-        return routing.stable_hashes([value], self.registry)
+        return stable_hashes([value], self.registry)
 
     def _prepared_custom(self, edge: Edge, source_task: int) -> Edge:
         prepared = self._customs.get((edge.index, source_task))
@@ -213,7 +229,9 @@ class TaskEnvironment:
         closes: list[Callable[[], None]]
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
-        for close in [*closes, *self.emitters.closes(), self.commit_threads.close]:
+        closes += [*self.emitters.closes(), self.commit_threads.close]
+        closes += [context.clean_up for context in self._contexts.values()]
+        for close in closes:
             try:
                 close()
             except BaseException:  # whatever it is, the others are closed too

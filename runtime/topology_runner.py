@@ -119,6 +119,7 @@ class TopologyRunner:
         self.idle_looks = 0
         self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
         self.error: BaseException | None = None
+        self._lost: StormlineError | None = None
         progress.txid_committed = committed
 
     # ------------------------------------------------------------------------------------ from other threads
@@ -134,6 +135,7 @@ class TopologyRunner:
 
     def lost(self, error: StormlineError) -> None:
         """Take note that this driver owns the topology no longer: stop at once."""
+        self._lost = error
         self._inbox.put(_Lost(error))
 
     def run(self) -> None:
@@ -143,7 +145,7 @@ class TopologyRunner:
         except _Stop:
             pass
         except BaseException as error:
-            self.error = error
+            self.error = self._lost or error  # user code whose own state could not be written fails for the same reason
         finally:
             self.step_begun = None
             try:
@@ -297,6 +299,7 @@ class TopologyRunner:
     def _spout_answered(self, answer: SpoutAnswer) -> None:
         """Begin the batches that the spout has; one write stores them all."""
         self.spout.answered()
+        self.progress.metrics.add(answer.metrics)
         if answer.error is not None:
             raise answer.error
         if not answer.more:
@@ -390,6 +393,8 @@ class TopologyRunner:
             self._step(Committed(ended.attempt))
             result = self._results.pop(ended.attempt.transaction_id)
             self.progress.committed(ended.attempt.transaction_id, result.rows)
+            self.progress.metrics.add(result.metrics)
+            self.progress.metrics.add(ended.metrics)
         elif ended.failure.fatal:
             raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
         else:

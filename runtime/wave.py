@@ -9,6 +9,7 @@ from typing import Any
 from stormline.runtime.packed import Packed
 from stormline.runtime.wave_room import BYTES_MAX
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.readings import Readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class AttemptResult:
     partitions: dict[int, PartitionBatch] = field(default_factory=dict)
     rows: int = 0
     deferred: dict[int, DeferredTask] = field(default_factory=dict)
+    metrics: Readings = field(default_factory=dict)
 
 
 @dataclass(slots=True)

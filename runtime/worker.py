@@ -41,9 +41,10 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
     env = _ENVIRONMENTS.get(run)
     if env is None:
         gc.set_threshold(GC_THRESHOLD)
-        plan, epoch, log_level = pickle.loads(payload.value)
+        plan, epoch, levels = pickle.loads(payload.value)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s executor: %(message)s")
-        logging.getLogger("stormline").setLevel(log_level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
         for other in [key for key, old in _ENVIRONMENTS.items() if old.plan.topology_id == plan.topology_id]:
             _ENVIRONMENTS.pop(other).close()
         env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)

@@ -19,8 +19,9 @@ from kazoo.exceptions import (
 )
 
 from stormline.runtime.description import check_description
+from stormline.runtime.driver_mark import leave_mark
 from stormline.runtime.envelope import seal, unseal
-from stormline.runtime.errors import StateCorrupt
+from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, ZooKeeperDenied
 from stormline.runtime.holder import Holder
 from stormline.runtime.spout_kind import check_spout_kind
 from stormline.runtime.state_store import check_sizes
@@ -36,6 +37,8 @@ VANISH_MARGIN_MS = 4000
 POLL_SECS = 0.1
 CHANGED_MEANWHILE = (BadVersionError, NoNodeError, NodeExistsError, NotEmptyError)
 """What an op of a transaction is refused with where somebody else has changed its znode."""
+OURS = frozenset({"owner", "state", "live", "topology"})
+"""Names of the znodes of a topology."""
 CREATED_MAX = 4
 """Znodes that a claim creates: owner, state, live and topology."""
 EPOCH_MAX = (1 << 31) - 1
@@ -44,7 +47,7 @@ EPOCH_MAX = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose writes count: the `token` is unique to one open; `writes` counts those of this epoch."""
+    """Whose writes count: the `token` is unique to one open; `writes` grows with each of its writes."""
 
     epoch: int
     token: str
@@ -108,8 +111,10 @@ def claim(
 ) -> Claim:
     """Take the topology over, or change nothing; see `ZooKeeperStateStore.open` for what is raised."""
     topology_id = node.rpartition("/")[2]
+    _check_not_within_another(session, node)
     token = uuid.uuid4().hex
     me = Holder.this_process(session_timeout_ms, token)
+    leave_mark(token)
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
         check_sizes([(f"{node}/topology", len(sealed))], CREATED_MAX * session.acl_bytes)
@@ -146,6 +151,32 @@ def claim(
         _send(session, node, stored, me, sealed, time.monotonic() + connection_timeout_ms / 1000)
 
 
+def _check_not_within_another(session: ZooKeeperSession, node: str) -> None:
+    """Raise `InvalidPath` where the root is a topology's: one more znode among its own, and it never starts again."""
+    root, _, topology_id = node.rpartition("/")
+    parts = root[1:].split("/")
+    for above in ("/" + "/".join(parts[: i + 1]) for i in range(len(parts) if root else 0)):
+        if _is_topology(session, above):
+            raise InvalidPath(
+                f"root {root!r} lies within topology {above.rpartition('/')[2]!r} ({above}), whose znodes must be its "
+                f"alone: that one could never start again beside {topology_id!r}; nothing was changed. Give this one "
+                f"another {ZOOKEEPER_ROOT}"
+            )
+
+
+def _is_topology(session: ZooKeeperSession, node: str) -> bool:
+    """Tell whether a znode is a topology's; not so where somebody keeps us from looking: nothing can be put there."""
+    try:
+        session.sync(node)
+        ((data, _),) = session.get_all([f"{node}/owner"])
+        Owner.unseal(data, f"{node}/owner")
+    except NewerState:
+        return True
+    except (NoNodeError, ZooKeeperDenied, StateCorrupt):  # the last: a topology is called "owner"
+        return False
+    return True
+
+
 def _read(session: ZooKeeperSession, node: str) -> _Stored:
     """Read whose a topology is; what is read afterwards is its state if the owner's version stays the same."""
     session.sync(node)
@@ -153,7 +184,15 @@ def _read(session: ZooKeeperSession, node: str) -> _Stored:
     session.check_acls([node, *(f"{node}/{name}" for name in names)])
     if not names:
         return _Stored(None, -1, None, -1, None, -1)
-    if not {"owner", "state"} <= set(names) <= {"owner", "state", "live", "topology"}:
+    if not {"owner", "state"} <= set(names) <= OURS:
+        within = [name for name in names if name not in OURS and _is_topology(session, f"{node}/{name}")]
+        if within:
+            root, _, topology_id = node.rpartition("/")
+            raise InvalidPath(
+                f"{node} is the root of topology {within[0]!r}, so it cannot be the place of topology {topology_id!r}: "
+                f"beside others' znodes it could never start again; nothing was changed. Give topology "
+                f"{topology_id!r} another id, or another {ZOOKEEPER_ROOT} than {root!r}"
+            )
         raise StateCorrupt(
             f"{node} holds {names}, expected owner and state, and beside them nothing but live and topology; "
             "nothing was changed. If other software uses this node, give the topology another id or another "

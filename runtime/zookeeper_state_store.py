@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.identifiers import RESERVED_ROOT
 from stormline.topology.serialization import PLAIN, Registry
+
+WRITES_STEP_MAX = 1 << 24
 
 
 class ZooKeeperStateStore:
@@ -142,7 +145,8 @@ class ZooKeeperStateStore:
         with self._lock:
             self._ownership.raise_if_lost()
             changes = self._tree.plan(ops)
-            owner = replace(self._owner, writes=self._owner.writes + 1)
+            # By a random step, so that no clone of this process makes the same write: each tells its own from it.
+            owner = replace(self._owner, writes=self._owner.writes + 1 + secrets.randbelow(WRITES_STEP_MAX))
             deadline = time.monotonic() + self._wait_ms / 1000
             while not self._applied(owner, changes, deadline):
                 time.sleep(RETRY_SECS)

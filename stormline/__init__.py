@@ -36,73 +36,118 @@ from stormline.topology.contracts import (
     ITransactionalSpout,
     Metadata,
 )
+from stormline.topology.drpc import LinearDRPCTopologyBuilder
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
 from stormline.topology.grouping import CustomStreamGrouping, GlobalStreamId, Grouping, GroupingKind
+from stormline.topology.hooks import BaseTaskHook, BoltExecuteInfo, EmitInfo, ITaskHook
+from stormline.topology.metrics import (
+    AssignableMetric,
+    Counter,
+    CountMetric,
+    Gauge,
+    Histogram,
+    IMetric,
+    IReducer,
+    MeanReducer,
+    Meter,
+    MultiCountMetric,
+    ReducedMetric,
+    Timer,
+)
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.streams import OutputFieldsDeclarer
+from stormline.topology.subtopology import BatchSubtopologyBuilder
 from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
 
 if TYPE_CHECKING:
+    from stormline.runtime.errors import DRPCExecutionException
     from stormline.runtime.handle import TopologyHandle
     from stormline.runtime.in_process_cluster import InProcessCluster
     from stormline.runtime.local_cluster import LocalCluster
+    from stormline.runtime.local_drpc import LocalDRPC
     from stormline.runtime.progress import Snapshot
+    from stormline.runtime.rotating_transactional_state import RotatingTransactionalState
+    from stormline.runtime.storm_submitter import StormSubmitter
+    from stormline.runtime.transactional_state import TransactionalState
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArrowBatchBolt",
     "ArrowTransactionalBolt",
+    "AssignableMetric",
     "BaseBasicBolt",
     "BaseBatchBolt",
     "BaseOpaquePartitionedTransactionalSpout",
     "BasePartitionedTransactionalSpout",
+    "BaseTaskHook",
     "BaseTransactionalBolt",
     "BaseTransactionalSpout",
     "BatchSource",
+    "BatchSubtopologyBuilder",
     "BoltDeclarer",
+    "BoltExecuteInfo",
     "Collector",
     "Conf",
     "Config",
+    "CountMetric",
+    "Counter",
     "CustomStreamGrouping",
+    "DRPCExecutionException",
+    "EmitInfo",
     "FailedException",
     "Fields",
     "FileTransactionalSpout",
+    "Gauge",
     "GlobalStreamId",
     "Grouping",
     "GroupingKind",
+    "Histogram",
     "IBasicBolt",
     "IBatchBolt",
     "ICommitter",
     "ICommitterEmitter",
     "ICommitterTransactionalSpout",
+    "IMetric",
     "IOpaqueCoordinator",
     "IOpaqueEmitter",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedCoordinator",
     "IPartitionedEmitter",
     "IPartitionedTransactionalSpout",
+    "IReducer",
+    "ITaskHook",
     "ITransactionalCoordinator",
     "ITransactionalEmitter",
     "ITransactionalSpout",
     "InProcessCluster",
+    "LinearDRPCTopologyBuilder",
     "LocalCluster",
+    "LocalDRPC",
+    "MeanReducer",
     "MemoryTransactionalSpout",
     "Metadata",
+    "Meter",
+    "MultiCountMetric",
     "OpaqueMemoryTransactionalSpout",
     "OutputFieldsDeclarer",
     "Plan",
+    "ReducedMetric",
     "ReportedFailedException",
+    "RotatingTransactionalState",
     "Snapshot",
     "SpoutDeclarer",
+    "StormSubmitter",
     "StormlineError",
+    "Timer",
     "Topology",
     "TopologyContext",
     "TopologyHandle",
     "TransactionAttempt",
+    "TransactionalState",
     "TransactionalTopologyBuilder",
     "Tuple",
     "Values",
@@ -113,10 +158,15 @@ __all__ = [
 
 
 _OF_THE_DRIVER = {
+    "DRPCExecutionException": "errors",
     "InProcessCluster": "in_process_cluster",
     "LocalCluster": "local_cluster",
+    "RotatingTransactionalState": "rotating_transactional_state",
+    "LocalDRPC": "local_drpc",
     "Snapshot": "progress",
+    "StormSubmitter": "storm_submitter",
     "TopologyHandle": "handle",
+    "TransactionalState": "transactional_state",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import pytest
@@ -78,6 +77,22 @@ class StateStoreContract:
         assert store.children("") == ["b"]
         store.write([Put("b/1/y", 0)])
         assert store.children("b/1") == ["y"]
+
+    def test_a_folder_goes_with_the_last_value_below_it(self, backend: Backend) -> None:
+        store = backend.open()
+        store.write([Put("a/b/c", 1), Put("a/b/d", 1), Put("a/e", 1), Put("f/g/h", 1)])
+        store.write([Delete("a/b/c"), Delete("f/g/h")])
+        store.write([Put("f", 1)])
+        with pytest.raises(InvalidPath, match=r"/a/b would hold a value and have others below it"):
+            store.write([Put("a/b", 1)])
+        store.write([Delete("a/b/d"), Put("a/b/i", 1)])
+        store.write([Delete("a/b/i"), Delete("a/e"), Put("a/j", 1)])
+        store.write([Put("a/b", 1), Put("a/k/l", 1)])
+        store.close()
+        store = backend.open()
+        assert (store.children(""), store.children("a")) == (["a", "f"], ["b", "j", "k"])
+        store.write([Delete("a/b"), Delete("a/j"), Delete("a/k/l")])
+        store.write([Put("a", 1)])
 
     def test_a_value_got_is_a_copy(self, backend: Backend) -> None:
         store = backend.open()
@@ -303,81 +318,38 @@ def spout(kind: str) -> Any:
     return {"spout 's'": {"kind": kind}, "bolt 'b'": {"kind": "basic bolt"}}
 
 
-def gives(value: Any) -> Callable[[int, Any], Any]:
-    return lambda txid, previous: value
-
-
 class RotatingStateContract:
-    def test_fact_c3_strict(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches")
-        assert state.get(1, gives(10)) == 10
-        assert state.get(2, gives(10)) == 10
-        assert state.get(3, gives(20)) == 20
-        assert state.get(1, gives(20)) == 10
+    def put(self, store: StateStore, values: dict[int, Any]) -> RotatingState:
+        state = RotatingState(store, "batches")
+        store.write(state.put_ops(values))
+        return state
+
+    def test_txids_come_one_after_another(self, backend: Backend) -> None:
+        state = self.put(backend.open(), {2: "b", 1: "a"})
         with pytest.raises(
             NotNext, match=r"transaction 5 has no value in batches and is not the next one, 4; it holds 1 to 3"
         ):
-            state.get(5, gives(20))
-        assert state.get(4, gives(20)) == 20
-        assert len(state) == 4
-        state.cleanup_before(3)
-        assert len(state) == 2
-        assert state.txids() == [3, 4]
-
-    def test_fact_c3_not_strict(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches", strict=False)
-        assert state.get(10, gives(20)) == 20
-        assert state.get(20, gives(20)) == 20
-        assert state.get(12, gives(20)) is None
-        assert state.get(21, gives(20)) == 20
-        assert state.get(12, gives(20)) is None
-        assert state.txids() == [10, 12, 20, 21]
+            state.put_ops({2: "B", 3: "c", 5: "e"})
+        assert [state[txid] for txid in state.txids()] == ["a", "b"]
 
     def test_the_first_txid_is_1(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches")
         with pytest.raises(NotNext, match=r"transaction 2 .* is not the next one, 1; it holds none"):
-            state.get(2, gives(10))
-
-    def test_the_initializer_sees_the_txid_and_the_value_before_it(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches")
-        for txid in (1, 2, 3):
-            state.get(txid, lambda txid, previous: [*(previous or []), txid])
-        assert state[3] == [1, 2, 3]
+            RotatingState(backend.open(), "batches").put_ops({2: 10})
 
     def test_the_next_owner_goes_on(self, backend: Backend) -> None:
         store = backend.open()
-        state = RotatingState(store, "batches")
-        state.put_all({txid: txid * 10 for txid in range(1, 13)})
-        state.cleanup_before(9)
+        state = self.put(store, {txid: txid * 10 for txid in range(1, 13)})
+        store.write(state.cleanup_ops(9))
         store.close()
-        state = RotatingState(backend.open(), "batches")
-        assert state.txids() == [9, 10, 11, 12]
-        assert state.get(13, lambda txid, previous: previous + 10) == 130
-        state.cleanup_before(9)
-
-    def test_put_all_is_all_or_nothing(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches")
-        state.put_all({2: "b", 1: "a"})
-        with pytest.raises(NotNext, match=r"transaction 5 .*next one, 4; it holds 1 to 3"):
-            state.put_all({2: "B", 3: "c", 5: "e"})
-        assert [state[txid] for txid in state.txids()] == ["a", "b"]
-
-    def test_replace_needs_a_value_to_replace(self, backend: Backend) -> None:
-        state = RotatingState(backend.open(), "batches")
-        state.put_all({1: "a"})
-        state.replace(1, "b")
-        assert state[1] == "b"
-        with pytest.raises(KeyError, match=r"transaction 2 has no value in batches to replace"):
-            state.replace(2, "b")
+        state = self.put(backend.open(), {13: 130, 12: 12})
+        assert state.txids() == [9, 10, 11, 12, 13]
+        assert (state[12], state[13], state.cleanup_ops(9)) == (12, 130, [])
 
     def test_clean_up_and_a_put_can_be_one_write(self, backend: Backend) -> None:
         store = backend.open()
-        state = RotatingState(store, "batches")
-        state.put_all({1: "a", 2: "b", 3: "c"})
+        state = self.put(store, {1: "a", 2: "b", 3: "c"})
         store.write([Put("committed", 3), *state.put_ops({4: "d"}), *state.cleanup_ops(3)])
         assert state.txids() == [3, 4]
-        assert 3 in state
-        assert 2 not in state
 
     def test_a_foreign_name_halts(self, backend: Backend) -> None:
         store = backend.open()
@@ -388,4 +360,4 @@ class RotatingStateContract:
     @pytest.mark.parametrize("txid", [0, -1, 10**12])
     def test_a_txid_out_of_range_is_refused(self, backend: Backend, txid: int) -> None:
         with pytest.raises(InvalidPath, match=rf"txid {txid}: expected a whole number from 1 to 999999999999"):
-            RotatingState(backend.open(), "batches").get(txid, gives(1))
+            RotatingState(backend.open(), "batches")[txid]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -127,6 +128,22 @@ class SpoutDeclarer(ComponentDeclarer):
 class BoltDeclarer(ComponentDeclarer):
     """Settings and groupings of one bolt; every call returns the declarer."""
 
+    @property
+    def committer(self) -> bool:
+        """Whether it was declared as a committer."""
+        return self._committer
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether it has a grouping."""
+        return bool(self._inputs)
+
+    def copy(self) -> BoltDeclarer:
+        """Return a declarer of the same bolt, with settings and groupings of its own from now on."""
+        copied = copy.copy(self)
+        copied._config, copied._inputs = dict(self._config), dict(self._inputs)
+        return copied
+
     def grouping(self, source: str | GlobalStreamId, grouping: Grouping, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Subscribe to a stream of `source` by any grouping.
 
@@ -226,6 +243,44 @@ def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str])
     return names, cast(str, stream)
 
 
+def declare_bolt(bolt_id: str, bolt: Any, parallelism: int | None, committer: bool = False) -> BoltDeclarer:
+    """Check what a bolt is, and return its declarer, which belongs to no topology yet."""
+    _check_id(bolt_id, "bolt")
+    if isinstance(bolt, tuple(_SPOUT_KINDS)):
+        raise InvalidComponent(
+            f"bolt {bolt_id!r} is a spout ({type(bolt).__name__}); a topology has one spout: build a second topology "
+            "for it"
+        )
+    if isinstance(bolt, IBasicBolt) == isinstance(bolt, IBatchBolt):
+        raise InvalidComponent(
+            f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt"
+        )
+    committer = committer or isinstance(bolt, ICommitter)
+    if committer and isinstance(bolt, IBasicBolt):
+        raise InvalidComponent(
+            f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "
+            "that a batch is finished: make it a BaseTransactionalBolt"
+        )
+    if isinstance(bolt, IArrowBatchBolt):
+        check_pyarrow(f"bolt {bolt_id!r} ({type(bolt).__name__}), which takes record batches,")
+    kind = ComponentKind.BASIC_BOLT if isinstance(bolt, IBasicBolt) else ComponentKind.BATCH_BOLT
+    declarer = BoltDeclarer(bolt_id, kind, bolt, parallelism)
+    declarer._committer = committer
+    return declarer
+
+
+def _check_id(component: Any, what: str) -> None:
+    if not isinstance(component, str) or not component:
+        raise InvalidId(f"{what} id {component!r}: expected non-empty text")
+    if component.startswith("__"):
+        raise InvalidId(f"{what} id {component!r} begins with '__', which is kept for Stormline's own components")
+    problem = problem_of_name(component)
+    if problem is not None:
+        raise InvalidId(
+            f"{what} id {component[:NAME_CHARS_MAX]!a} {problem}; give it a name that is told from others at a glance"
+        )
+
+
 @storm_names(setSpout="the spout of the constructor")
 class TransactionalTopologyBuilder:
     """Declares one topology: a transactional spout and a graph of bolts.
@@ -242,7 +297,7 @@ class TransactionalTopologyBuilder:
             )
         self._topology_id = topology_id
         self._declarers: dict[str, BoltDeclarer] = {}
-        self._check_id(spout_id, "spout")
+        _check_id(spout_id, "spout")
         kinds = [kind for interface, kind in _SPOUT_KINDS.items() if isinstance(spout, interface)]
         if len(kinds) != 1:
             raise InvalidComponent(
@@ -250,18 +305,6 @@ class TransactionalTopologyBuilder:
                 f"{', '.join(interface.__name__ for interface in _SPOUT_KINDS)}"
             )
         self._spout = SpoutDeclarer(spout_id, kinds[0], spout, parallelism)
-
-    def _check_id(self, component: Any, what: str) -> None:
-        if not isinstance(component, str) or not component:
-            raise InvalidId(f"{what} id {component!r}: expected non-empty text")
-        if component.startswith("__"):
-            raise InvalidId(f"{what} id {component!r} begins with '__', which is kept for Stormline's own components")
-        problem = problem_of_name(component)
-        if problem is not None:
-            raise InvalidId(
-                f"{what} id {component[:NAME_CHARS_MAX]!a} {problem}; give it a name that is told from others at a "
-                "glance"
-            )
 
     def get_spout_declarer(self) -> SpoutDeclarer:
         """Return the declarer of the spout."""
@@ -274,39 +317,24 @@ class TransactionalTopologyBuilder:
             InvalidId, DuplicateComponent, InvalidComponent, InvalidParallelism; MissingExtra for a bolt that takes
                 record batches, where pyarrow is not installed.
         """
-        return self._set(bolt_id, bolt, parallelism, committer=isinstance(bolt, ICommitter))
+        return self.add(declare_bolt(bolt_id, bolt, parallelism))
 
     def set_committer_bolt(self, bolt_id: str, bolt: IBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
         """Declare any BatchBolt as a committer."""
-        return self._set(bolt_id, bolt, parallelism, committer=True)
+        return self.add(declare_bolt(bolt_id, bolt, parallelism, committer=True))
 
-    def _set(self, bolt_id: str, bolt: Any, parallelism: int | None, committer: bool) -> BoltDeclarer:
-        self._check_id(bolt_id, "bolt")
-        if bolt_id == self._spout._id:
-            raise DuplicateComponent(f"bolt {bolt_id!r} has the id of the spout; give it another one")
-        if bolt_id in self._declarers:
-            raise DuplicateComponent(f"bolt {bolt_id!r} is declared twice; give each bolt its own id")
-        if isinstance(bolt, tuple(_SPOUT_KINDS)):
-            raise InvalidComponent(
-                f"bolt {bolt_id!r} is a spout ({type(bolt).__name__}); a topology has one spout, "
-                f"here {self._spout._id!r}: build a second topology for it"
-            )
-        if isinstance(bolt, IBasicBolt) == isinstance(bolt, IBatchBolt):
-            raise InvalidComponent(
-                f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt"
-            )
-        if committer and isinstance(bolt, IBasicBolt):
-            raise InvalidComponent(
-                f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "
-                "that a batch is finished: make it a BaseTransactionalBolt"
-            )
-        if isinstance(bolt, IArrowBatchBolt):
-            check_pyarrow(f"bolt {bolt_id!r} ({type(bolt).__name__}), which takes record batches,")
-        kind = ComponentKind.BASIC_BOLT if isinstance(bolt, IBasicBolt) else ComponentKind.BATCH_BOLT
-        declarer = BoltDeclarer(bolt_id, kind, bolt, parallelism)
-        declarer._committer = committer
-        self._declarers[bolt_id] = declarer
-        return declarer
+    def add(self, bolt: BoltDeclarer) -> BoltDeclarer:
+        """Take a bolt that `declare_bolt` has checked, as those of a `BatchSubtopologyBuilder`.
+
+        Raises:
+            DuplicateComponent: there is a spout or bolt of this id.
+        """
+        if bolt._id == self._spout._id:
+            raise DuplicateComponent(f"bolt {bolt._id!r} has the id of the spout; give it another one")
+        if bolt._id in self._declarers:
+            raise DuplicateComponent(f"bolt {bolt._id!r} is declared twice; give each bolt its own id")
+        self._declarers[bolt._id] = bolt
+        return bolt
 
     def build_topology(self) -> Topology:
         """Check the whole and return it frozen.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
-from stormline.topology.identifiers import NAME_CHARS_MAX, is_host, is_znode_path
+from stormline.topology.identifiers import NAME_CHARS_MAX, is_dotted, is_host, is_znode_path
 from stormline.topology.registration import Registration, Serializer
 from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
 from stormline.topology.storm_names import storm_names
@@ -19,8 +19,12 @@ MAX_BATCH_ATTEMPTS = "topology.max.batch.attempts"
 MAX_TASK_PARALLELISM = "topology.max.task.parallelism"
 DEBUG = "topology.debug"
 WORKERS = "topology.workers"
+NAME = "topology.name"
+TRANSACTIONAL_ID = "topology.transactional.id"
 TASKS = "topology.tasks"
 KRYO_REGISTER = "topology.kryo.register"
+AUTO_TASK_HOOKS = "topology.auto.task.hooks"
+TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
@@ -75,6 +79,15 @@ KNOWN_KEYS: dict[str, Key] = {
         "Where a committer, or a bolt downstream of one, finishes: `driver`; or `executors`, in a Spark job of each "
         "commit's own, which pays where commits are heavy. For the topology, or for one such bolt.",
     ),
+    NAME: Key(
+        "name or none",
+        None,
+        "What the topology is called in Spark's UI, where it is submitted without a name; its id where not set. "
+        "Every `conf` has the name that it was submitted under.",
+    ),
+    TRANSACTIONAL_ID: Key(
+        "name or none", None, "Id of the topology. Every `conf` has it; whoever sets it can only set that."
+    ),
     KRYO_REGISTER: Key("registrations", (), "Classes that tuples and metadata may hold; see register_serialization."),
     ZOOKEEPER_ROOT: Key("path", "/transactional", "Znode below which all topologies keep their state."),
     ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts; storm.zookeeper.servers where not set."),
@@ -115,7 +128,6 @@ KNOWN_KEYS: dict[str, Key] = {
     "storm.zookeeper.retry.times": _ignored("any", "Storm's ZooKeeper client."),
     "storm.zookeeper.retry.interval": _ignored("any", "Storm's ZooKeeper client."),
     "storm.zookeeper.retry.intervalceiling.millis": _ignored("any", "Storm's ZooKeeper client."),
-    "topology.name": _ignored("text", "Storm's name of the topology."),
     TASKS: Key("count or none", None, "Tasks of each component, or of the one it is set for; its parallelism if not."),
     "topology.acker.executors": _ignored("count or zero", "Storm's ackers."),
     "topology.eventlogger.executors": _ignored("count or zero", "Storm's event loggers."),
@@ -129,7 +141,18 @@ KNOWN_KEYS: dict[str, Key] = {
     "topology.executor.receive.buffer.size": _ignored("count", "Storm's queues."),
     "topology.executor.send.buffer.size": _ignored("count", "Storm's queues."),
     "topology.transfer.buffer.size": _ignored("count", "Storm's queues."),
-    "topology.tick.tuple.freq.secs": _ignored("any", "Storm's tick tuples."),
+    AUTO_TASK_HOOKS: Key(
+        "hooks",
+        None,
+        "Classes of task hooks, or their names `package.module.Class`, of which every task gets one; see "
+        "[metrics](metrics.md).",
+    ),
+    TICK_TUPLE_FREQ_SECS: Key(
+        "no ticks",
+        None,
+        "Only None is taken: there are no tick tuples. `finish_batch` runs once a batch in every task, with no tuples "
+        "too; do there what a tick did.",
+    ),
     "topology.metrics.consumer.register": _ignored("any", "Storm's metrics."),
     "topology.priority": _ignored("any", "Storm's scheduler."),
     "topology.scheduler.strategy": _ignored("any", "Storm's scheduler."),
@@ -207,6 +230,7 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "seconds": ("a number of seconds above 0, up to 1e9", lambda v: _is_number(v) and 0 < v <= 1e9),
     "number": ("a number", _is_number),
     "flag": ("True or False", lambda v: isinstance(v, bool)),
+    "name or none": ("a text that is not empty, or None", lambda v: v is None or (isinstance(v, str) and v != "")),
     "text": ("text", lambda v: isinstance(v, str)),
     "path": (
         "an absolute znode path such as '/transactional'",
@@ -233,6 +257,15 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "file or none": (
         "the path of a file, or None",
         lambda v: v is None or (isinstance(v, str) and v != "" and v.isprintable()),
+    ),
+    "no ticks": (
+        "None, since there are no tick tuples here: do at the end of a batch, in finish_batch, which every task runs "
+        "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
+        lambda v: v is None,
+    ),
+    "hooks": (
+        "a list of classes of task hooks, or of their names 'package.module.Class', or None",
+        lambda v: v is None or (isinstance(v, (list, tuple)) and all(callable(h) or is_dotted(h) for h in v)),
     ),
     "any": ("any value", lambda v: True),
 }
@@ -288,11 +321,17 @@ class Config(dict[str, Any]):
     TOPOLOGY_MAX_TASK_PARALLELISM = MAX_TASK_PARALLELISM
     TOPOLOGY_DEBUG = DEBUG
     TOPOLOGY_WORKERS = WORKERS
+    TOPOLOGY_NAME = NAME
+    TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
+    TOPOLOGY_AUTO_TASK_HOOKS = AUTO_TASK_HOOKS
+    TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
     TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
     TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
     TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
+    STORM_ZOOKEEPER_SERVERS = STORM_ZOOKEEPER_SERVERS
+    STORM_ZOOKEEPER_PORT = STORM_ZOOKEEPER_PORT
     STORM_ZOOKEEPER_AUTH_SCHEME = ZOOKEEPER_AUTH_SCHEME
     STORM_ZOOKEEPER_AUTH_PAYLOAD = ZOOKEEPER_AUTH_PAYLOAD
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
+from stormline.topology.hooks import ITaskHook
+from stormline.topology.metrics import Counter, Gauge, Histogram, Meter, Timer
 
 
 class TopologyContext(Protocol):
@@ -110,6 +112,44 @@ class TopologyContext(Protocol):
     def get_component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
         """Return `component_output_fields(component, stream)`."""
         return self.component_output_fields(component, stream)
+
+    def register_counter(self, name: str) -> Counter:
+        """Return a counter. What metrics count arrives in the driver, once a committed attempt; see `handle.metrics()`.
+
+        A BatchBolt registers in `prepare`, and has metrics of its own for each attempt. The name is known to all tasks
+        of the component, and they count together; registered twice, it is the same metric.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric.
+        """
+
+    def register_meter(self, name: str) -> Meter:
+        """Return a meter: a count and its mean rate."""
+
+    def register_histogram(self, name: str) -> Histogram:
+        """Return a histogram: count, mean, least, greatest and percentiles of the numbers it is given."""
+
+    def register_timer(self, name: str) -> Timer:
+        """Return a timer: a histogram of seconds."""
+
+    def register_gauge(self, name: str, value_of: Callable[[], Any]) -> Gauge:
+        """Ask `value_of` when the task has done its work for an attempt; the last value wins."""
+
+    def register_metric(self, name: str, metric: Any, time_bucket_secs: float = 60) -> Any:
+        """Register a metric of Storm's first kind (`CountMetric` and the like) or a reducer to make one of; return it.
+
+        `time_bucket_secs` is for ported code: values are those since the start of the topology, in no buckets.
+        """
+
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        """Prepare `hook`, and let it hear of what this task does from the end of `prepare` on.
+
+        One that a BatchBolt adds hears of its attempt.
+
+        Raises:
+            InvalidHook: it is no `ITaskHook`.
+            HookTooLate: the component is prepared already.
+        """
 
     def set_task_data(self, name: str, value: Any) -> None:
         """Keep a value for this task in this process."""

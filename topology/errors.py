@@ -67,6 +67,10 @@ class InvalidStream(DeclarationError):
     """A stream declared twice, or with unusable fields."""
 
 
+class NoRemoteDRPC(DeclarationError, NotImplementedError):
+    """A DRPC topology for servers, which there are none of."""
+
+
 class DuplicateGrouping(DeclarationError):
     """Two groupings on one (component, stream) of one bolt."""
 

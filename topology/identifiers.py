@@ -33,6 +33,12 @@ def is_host(host: Any) -> bool:
     return isinstance(host, str) and _HOST.fullmatch(host) is not None
 
 
+def is_dotted(name: Any) -> bool:
+    """Tell whether a text can name what is in a module: 'package.module.Class'."""
+    parts = name.split(".") if isinstance(name, str) else []
+    return len(parts) > 1 and all(map(str.isidentifier, parts))
+
+
 def problem_of_name(name: str) -> str | None:
     """Return why nobody could tell a name from another by looking at it, or None.
 

@@ -8,11 +8,14 @@ from docs.fault_matrix.tests import (
     COMMITTER,
     CONTRACT,
     HOSTILE_RUNNER,
+    KEYS,
     MESSAGES,
     ON_SPARK,
     PLACED_ON_SPARK,
     RUNNER,
     SUBMIT,
+    TEXTS,
+    THREADS,
     UNIT,
 )
 
@@ -153,6 +156,37 @@ ROWS = (
         must="each attempt is complete in itself; routing is the same everywhere",
         simulated=(CAMPAIGN, f"{UNIT}test_routing.py::test_routing_is_the_same_in_every_process_and_for_ever"),
         real=Open("the chaos runs' bolts are deterministic, so that their sums can be checked"),
+    ),
+    Row(
+        key="bolt-emits-from-threads",
+        fault="threads of a component's own emit, side by side; joined before the call returns, or not",
+        must="what was emitted by then is there; what is seen to come later stops the topology, with a sentence",
+        simulated=(
+            f"{THREADS}test_what_a_bolt_emits_from_threads_is_all_committed",
+            f"{THREADS}test_what_an_emitter_emits_from_threads_is_all_committed",
+            f"{THREADS}test_a_topology_whose_bolt_does_not_join_its_thread_stops_and_says_so",
+        ),
+        real=Open("the collector on Spark is the same object as in the double"),
+    ),
+    Row(
+        key="bolt-hostile-exception",
+        fault="raises what ends a process, or hangs, when it is shown, pickled or unpickled; or says 30 MB, or escapes",
+        must="the topology fails, with a text that is bounded and that no terminal obeys",
+        simulated=(
+            f"{TEXTS}test_whatever_an_exception_does_the_topology_fails_with_a_text_that_can_be_shown",
+            f"{TEXTS}test_an_exception_that_hangs_when_it_is_unpickled_does_not_keep_a_topology_from_ending",
+        ),
+        real=Open("failures of executors are made and told by the same code"),
+    ),
+    Row(
+        key="bolt-keys-of-types",
+        fault="keys of a fields grouping are equal to Python and of different types: 5, numpy.int64(5), Decimal(5)",
+        must="a key's task is the same in every process, whatever was seen before; equal numbers are one key",
+        simulated=(
+            f"{KEYS}test_where_a_key_goes_does_not_depend_on_what_was_seen_before",
+            f"{KEYS}test_another_process_sends_each_key_to_the_same_task_though_its_strings_hash_otherwise",
+        ),
+        real=Open("Spark's workers route by the same code; two processes are compared without it"),
     ),
     Row(
         key="bolt-holds-connection",

@@ -13,6 +13,7 @@ from docs.fault_matrix.tests import (
     LIMITS,
     ON_SPARK,
     RUNNER,
+    SIMULATED,
     SUBMIT,
     UNIT,
     ZK_CONTRACT,
@@ -136,6 +137,28 @@ ROWS = (
         ),
     ),
     Row(
+        key="driver-hidden",
+        fault="a second driver, of another user, where /proc hides processes of others (`hidepid`)",
+        must="what cannot be seen is not dead: as on another machine",
+        simulated=(
+            f"{UNIT}test_holder.py::test_of_a_process_that_proc_hides_it_is_only_known_whether_its_id_is_taken",
+        ),
+        real=(
+            "tests/cluster/test_hidden_processes.py::"
+            "test_a_driver_that_proc_hides_from_other_users_is_not_taken_for_dead",
+        ),
+    ),
+    Row(
+        key="driver-cloned-machine",
+        fault="machines are clones of one snapshot: same boot id, host name and process ids",
+        must="a driver that lives on one is not dead to the others; of a driver and its clone the second to write ends",
+        simulated=(
+            f"{UNIT}test_holder.py::test_who_left_no_mark_here_may_live_on_a_clone_of_this_machine",
+            f"{SIMULATED}test_of_a_driver_and_its_clone_the_first_to_write_goes_on_and_the_other_is_fenced",
+        ),
+        real=Open("no test clones a machine"),
+    ),
+    Row(
         key="driver-closes-for-ever",
         fault="its components, or Spark without workers, do not close at its end",
         must="it gives the topology up all the same, and says so",
@@ -235,6 +258,13 @@ ROWS = (
             "tests/model/test_coordinator_model.py::TestHistories",
         ),
         real=("python-worker-stop", "executor-pause"),
+    ),
+    Row(
+        key="driver-many-pending",
+        fault="works on 10,000 transactions at once",
+        must="what a transaction costs does not grow with their number",
+        simulated=(f"{UNIT}test_coordinator.py::test_a_step_copies_little_of_ten_thousand_active_transactions",),
+        real=Open("the coordinator knows no engine"),
     ),
     Row(
         key="driver-memory",

@@ -12,6 +12,7 @@ from docs.fault_matrix.tests import (
     OF_OPERATORS,
     ON_SPARK,
     SET_BACK,
+    SIMULATED,
     STORE,
     UNIT,
     ZK_CONTRACT,
@@ -232,6 +233,26 @@ ROWS = (
             f"{EMBEDDED}test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data",
             f"{EMBEDDED}test_one_directory_is_served_once",
         ),
+    ),
+    Row(
+        key="operator-nested-roots",
+        fault="gives a topology a root that lies within another topology, or around one",
+        must="refused, whichever was first; the other goes on",
+        simulated=(
+            f"{SIMULATED}test_a_topology_within_another_is_refused_and_the_other_goes_on",
+            f"{SIMULATED}test_a_topology_around_another_is_refused_and_the_other_goes_on",
+        ),
+        real=(f"{ZK_FOREIGN}TestForeignData::test_a_topology_within_another_or_around_one_is_refused",),
+    ),
+    Row(
+        key="operator-lock-taken",
+        fault="another user takes the lock of a state directory, to keep its owner from starting",
+        must="directory and lock are the owner's alone; who holds a lock is named",
+        simulated=(
+            f"{UNIT}test_state_dir.py::test_the_directory_and_its_lock_are_kept_from_other_users",
+            f"{UNIT}test_state_dir.py::test_another_user_cannot_take_the_lock",
+        ),
+        real=(f"{EMBEDDED}test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data",),
     ),
     Row(
         key="operator-names",

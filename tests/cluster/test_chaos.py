@@ -1,4 +1,4 @@
-"""Thirty real faults against a real cluster: see tests/chaos. `make chaos FAULTS=1000` runs more of them."""
+"""Real faults against a real cluster: see tests/chaos. `make chaos FAULTS=1000` runs more of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
-FAULTS = 30
-FAULTS_DONE_MIN = 25  # there may be nobody to kill at the moment
 RUN_SECS = 900.0
 END_SECS = 60.0
 
 
-def test_after_real_faults_each_of_two_million_tuples_counts_once(needs_postgresql: None, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.chaos", "--faults", str(FAULTS), "--seed", str(SEED)]
+# There may be nobody to kill at the moment, so a few faults fewer may be done.
+@pytest.mark.parametrize(
+    ("faults", "done_min", "tuples_min"), [(4, 2, 100_000), pytest.param(30, 25, 2_000_000, marks=pytest.mark.proof)]
+)
+def test_after_real_faults_each_of_many_tuples_counts_once(
+    faults: int, done_min: int, tuples_min: int, needs_postgresql: None, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--faults", str(faults), "--seed", str(SEED)]
     with subprocess.Popen(
         [*command, "--keep", str(tmp_path / "chaos")], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
@@ -32,5 +38,5 @@ def test_after_real_faults_each_of_two_million_tuples_counts_once(needs_postgres
     assert "verdict: every tuple counts once" in output
     told = re.search(r"(\d+) faults in \d+ s, one each [\d.]+ s; ([\d,]+) tuples in", output)
     assert told is not None
-    assert int(told[1]) >= FAULTS_DONE_MIN
-    assert int(told[2].replace(",", "")) >= 2_000_000
+    assert int(told[1]) >= done_min
+    assert int(told[2].replace(",", "")) >= tuples_min

@@ -12,7 +12,7 @@ import pytest
 from kazoo.security import make_digest_acl
 
 from stormline.runtime.envelope import seal
-from stormline.runtime.errors import NewerState, StateCorrupt, StateTooLarge, ZooKeeperDenied
+from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, StateTooLarge, ZooKeeperDenied
 from stormline.runtime.holder import Holder
 from stormline.runtime.state_store import Put
 from stormline.topology.errors import StormlineError
@@ -40,6 +40,19 @@ class TestForeignData:
         store.write([Put("a", 1), Put("b/c", 2)])
         store.close()
         return backend
+
+    def test_a_topology_within_another_or_around_one_is_refused(self, written: ZooKeeperBackend) -> None:
+        root, before = written.root, self.snapshot(written)
+        written.root = written.node
+        with pytest.raises(InvalidPath, match=r"lies within topology 'topo' .*start again beside 'x'; nothing was"):
+            written.open("x")
+        written.root = f"{root}/orders"
+        written.open("x").close()
+        assert self.snapshot(written) == before
+        written.root = root
+        with pytest.raises(InvalidPath, match=r"/orders is the root of topology 'x', so it cannot be the place"):
+            written.open("orders")
+        assert written.open(description={"a": 1}).epoch == 2
 
     def put(self, backend: ZooKeeperBackend, name: str, data: bytes, ephemeral: bool = True) -> None:
         path = f"{backend.node}/{name}"

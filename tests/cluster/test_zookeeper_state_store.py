@@ -20,6 +20,11 @@ from stormline.topology.errors import StormlineError
 from tests.cluster.zookeeper_backend import ZooKeeperBackend, hear, tell
 from tests.kit import eventually
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
+from tests.transactional_state_contract import (
+    RotatingTransactionalStateContract,
+    ThreadsContract,
+    TransactionalStateContract,
+)
 from tests.zookeeper_proxy import ZooKeeperProxy
 from tests.zookeeper_server import ZooKeeperServer
 
@@ -35,6 +40,14 @@ class TestZooKeeperStateStore(StateStoreContract):
 
 
 class TestRotatingState(RotatingStateContract):
+    pass
+
+
+class TestTransactionalState(TransactionalStateContract, ThreadsContract):
+    pass
+
+
+class TestRotatingTransactionalState(RotatingTransactionalStateContract):
     pass
 
 

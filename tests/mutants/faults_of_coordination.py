@@ -39,8 +39,8 @@ COORDINATION = (
         "4 failure",
         "An attempt that fails does not take the later transactions with it.",
         COORDINATOR,
-        "if txid >= first:",
-        "if txid == first:",
+        "for txid in range(first, next_txid(state)):",
+        "for txid in range(first, first + 1):",
         killer=Killer.MODEL,
     ),
     Mutant(

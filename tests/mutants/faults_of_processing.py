@@ -61,7 +61,7 @@ PROCESSING = (
         "python-hash-routing",
         "9 routing",
         "Keys are routed by Python's hash, which differs from process to process.",
-        "runtime/routing.py",
+        "runtime/canonical.py",
         "    return first, second\n",
         "    return hash((first, *values)) % 2**64, second\n",
     ),

@@ -15,6 +15,9 @@ CONTROLS = {Killer.SIMULATION: 200, Killer.MODEL: 150}
 """Seeds and examples that the copy without a fault must survive: more than most mutants do."""
 
 
+pytestmark = pytest.mark.proof
+
+
 @pytest.mark.parametrize("killer", Killer, ids=lambda killer: killer.value)
 def test_the_copy_without_a_fault_survives(killer: Killer) -> None:
     found = hunt(None, CONTROLS[killer], killer=killer)

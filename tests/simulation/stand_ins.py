@@ -110,6 +110,8 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
     holder = importlib.import_module("stormline.runtime.holder")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)
+    put(holder, "marked", lambda token: True)
+    put(importlib.import_module("stormline.runtime.zookeeper_claim"), "leave_mark", lambda token: None)
     put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process) + 1))
     put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
     if world.faults.chance(0.5):  # so small that slots send each other many, as large batches do

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from stormline.cli.rules import copied_object
+
 ROOT = Path(__file__).resolve().parents[2]
 STORMLINE = [sys.executable, "-m", "stormline.cli.main"]
 NUMBERS = "tests.topologies.numbers"
@@ -34,8 +36,11 @@ class Numbers:
         return {**os.environ, **here, **{f"NUMBERS_{key.upper()}": str(value) for key, value in settings.items()}}
 
     def run(self, *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        return self.command("run", *options, **settings)
+
+    def command(self, command: str, *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*STORMLINE, "run", NUMBERS, "--master", "local[2]", *options],
+            [*STORMLINE, command, NUMBERS, "--master", "local[2]", *options],
             cwd=self.directory,
             env=self.environment(**settings),
             capture_output=True,
@@ -100,6 +105,22 @@ def test_a_run_ends_when_its_spout_is_drained_and_prints_the_report(numbers: Num
     assert end["transactions_per_sec"] > 0
     assert numbers.sums() == SUMS
     assert (numbers.directory / ".stormline" / "numbers").is_dir()
+
+
+def test_what_will_not_do_what_it_seems_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*STORMLINE, "run", "tests.checked.wrong.copies", "--fresh", "--master", "local[2]"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECS_MAX,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if line.endswith("[copied-object]")]) == 4
+    assert lines.count(f"    {copied_object.REMEDY}") == 1
+    assert lines.count("4 findings; it runs all the same: see `stormline check tests.checked.wrong.copies`") == 1
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -175,3 +196,19 @@ def test_a_signal_while_spark_starts_ends_the_process_at_once(numbers: Numbers) 
     assert process.returncode == 130
     assert stderr == "stopped before the topology began; run again to begin\n"
     assert numbers.sums() == []
+
+
+def test_submit_on_a_local_master_keeps_its_state_as_run_does(numbers: Numbers) -> None:
+    first = numbers.run("--until", "3", commit_secs=0.2)
+    assert first.returncode == 0, first.stderr
+    committed = len(numbers.sums())
+    assert 3 <= committed < 20
+    submitted = numbers.command("submit")
+    assert submitted.returncode == 0, submitted.stdout + submitted.stderr
+    assert "numbers: state in .stormline/numbers\n" in submitted.stdout
+    assert f"numbers: {20 - committed} transactions, " in submitted.stdout
+    assert numbers.sums() == SUMS
+    again = numbers.command("submit", "--progress", "json")
+    assert again.returncode == 0, again.stdout + again.stderr
+    ends = [json.loads(line) for line in again.stdout.splitlines() if line.startswith("{")]
+    assert [(end["transactions"], end["txid_committed"]) for end in ends if end["event"] == "end"] == [(0, 20)]

@@ -1,4 +1,4 @@
-"""The README's Python blocks run as they stand."""
+"""The Python blocks of the README and of the page on programs run as they stand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGES = ("README.md", "docs/programs.md")
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["rows", "columns"])
-def test_the_readmes_topologies_run_as_scripts(tmp_path: Path, block: str) -> None:
+@pytest.mark.parametrize("block", BLOCKS, ids=["rows", "columns", "program"])
+def test_the_topologies_of_the_pages_run_as_scripts(tmp_path: Path, block: str) -> None:
     script = tmp_path / "my_topology.py"
     script.write_text(block, encoding="utf-8")
     shown = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -123,7 +123,9 @@ def test_one_directory_is_served_once(spark: SparkContext, zookeeper: EmbeddedZo
 def test_another_process_keeps_its_directory_until_it_is_killed_and_leaves_its_data(
     spark: SparkContext, tmp_path: Path, other_driver: subprocess.Popen[str]
 ) -> None:
-    with pytest.raises(StateDirInUse, match=r"/state is in use by another process, and was still after 0\.3 s; stop"):
+    with pytest.raises(
+        StateDirInUse, match=r"/state is in use by another process \(\d+, of user .*java.*\), and was .* 0\.3 s; stop"
+    ):
         EmbeddedZooKeeper(spark, tmp_path / "state", lock_wait_secs=0.3)
     other_driver.kill()
     zookeeper = EmbeddedZooKeeper(spark, tmp_path / "state")  # waits for the JVM of the killed driver to end

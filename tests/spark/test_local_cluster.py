@@ -14,10 +14,24 @@ import pytest
 from kazoo.client import KazooClient
 from pyspark import SparkContext
 
-from stormline import BaseBasicBolt, Fields, LocalCluster, TransactionalTopologyBuilder, TransactionAttempt
+from stormline import (
+    BaseBasicBolt,
+    BaseBatchBolt,
+    Config,
+    Fields,
+    LocalCluster,
+    TransactionalState,
+    TransactionalTopologyBuilder,
+    TransactionAttempt,
+    Tuple,
+)
+from stormline.runtime.envelope import unseal
+from stormline.runtime.errors import StateElsewhere
 from stormline.topology.errors import InvalidConfig
+from stormline.topology.serialization import PLAIN
 from tests.kit import LEDGERS, Batch, PartitionedSpout, Ranges, Store, line, numbers
 from tests.running_contract import PENDING_4
+from tests.user_state_kit import Notes, PositionsOfStorm
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +143,10 @@ def test_emitters_on_executors_share_partitions_without_overlap(cluster: LocalCl
     assert sorted(LEDGERS["shared"].all()) == [("new", p, o) for p in range(5) for o in range(9)]
 
 
+def test_ctrl_c_does_not_cancel_sparks_jobs_which_may_be_commits(spark: SparkContext) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_any_zookeeper_client_can_look_at_the_state(cluster: LocalCluster) -> None:
     topology = line(
         "looked-at", numbers(10), 5, lambda b: b.set_bolt("s", Store("looked-at")).shuffle_grouping("spout")
@@ -144,6 +162,48 @@ def test_any_zookeeper_client_can_look_at_the_state(cluster: LocalCluster) -> No
         client.stop()
         client.close()
     handle.kill()
+
+
+class TellsConf(BaseBatchBolt):
+    """Emits what its conf says of the run, and what becomes of state on an executor."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.conf, self.collector, self.id = conf, collector, batch_id
+
+    def execute(self, tup: Tuple) -> None: ...
+
+    def finish_batch(self) -> None:
+        state = TransactionalState.new_user_state(self.conf, self.conf[Config.TOPOLOGY_TRANSACTIONAL_ID])
+        try:
+            state.set_data("a", 1)
+            refused = ""
+        except StateElsewhere as error:
+            refused = str(error)
+        keys = "topology.name", "transactional.zookeeper.servers", "transactional.zookeeper.port"
+        self.collector.emit([self.id, [refused, *(self.conf[key] for key in keys)]])
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+
+def test_user_state_is_the_drivers_and_every_conf_leads_to_zookeeper(cluster: LocalCluster) -> None:
+    builder = TransactionalTopologyBuilder("state", "spout", PositionsOfStorm(batches=3), 2)
+    builder.set_bolt("tells", TellsConf()).shuffle_grouping("spout")
+    builder.set_bolt("told", Store("state")).shuffle_grouping("tells")
+    builder.set_bolt("notes", Notes(), 1).global_grouping("spout")
+    with cluster.submit(builder.build_topology(), PENDING_4, name="a name") as handle:
+        handle.await_drained(60)
+        refused, name, servers, port = LEDGERS["state"].all()[0]
+        assert "TransactionalState is kept by the driver process, and this code runs on an executor" in refused
+        assert (name, f"{servers[0]}:{port}") == ("a name", handle.zookeeper_hosts)
+        client = KazooClient(hosts=f"{servers[0]}:{port}")
+        client.start(timeout=10)
+        try:
+            stored = client.get("/transactional/state/state/user/notes/count")[0]
+        finally:
+            client.stop()
+            client.close()
+    assert unseal(stored, PLAIN, "") == (3 * 6, 3)
 
 
 def test_a_second_cluster_on_the_same_state_dir_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
@@ -184,8 +244,20 @@ def test_the_log_of_executors_arrives_and_spark_is_quiet() -> None:
     )
     assert shown.stdout == ""
     lines = shown.stderr.splitlines()
-    assert any("INFO stormline executor: s, task 2 emits to default" in line for line in lines), shown.stderr
+    assert any("INFO stormline.debug executor: s, task 2 emits to default" in line for line in lines), shown.stderr
     assert [line for line in lines if "stormline" not in line] == []
+
+
+def test_debug_shows_the_tuples_of_executors_where_no_logging_was_configured() -> None:
+    plain = "\n".join(row for row in SCRIPT.splitlines() if not row.startswith("logging."))
+    assert len(plain.splitlines()) == len(SCRIPT.splitlines()) - 2
+    root = Path(__file__).resolve().parents[2]
+    shown = subprocess.run(
+        [sys.executable, "-c", plain], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
+    lines = shown.stderr.splitlines()
+    assert any("INFO stormline.debug executor: s, task 2 emits to default" in line for line in lines), shown.stderr
+    assert [line for line in lines if "stormline.debug" not in line] == []
 
 
 def test_a_master_that_does_not_exist_is_told_in_one_sentence() -> None:

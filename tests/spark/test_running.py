@@ -8,6 +8,7 @@ import pytest
 
 from stormline import LocalCluster
 from tests.columnar_contract import ColumnarContract
+from tests.metrics_contract import MetricsContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
 from tests.stopping_contract import StoppingContract
@@ -19,7 +20,7 @@ def cluster() -> Iterator[LocalCluster]:
         yield made
 
 
-class TestOnSpark(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
+class TestOnSpark(RunningContract, StoppingContract, PlacementContract, ColumnarContract, MetricsContract):
     """Every stage in Spark's Python workers, in one cluster for all tests."""
 
     other_processes = True

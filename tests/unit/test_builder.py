@@ -194,7 +194,7 @@ def test_a_repeated_id_is_refused(again: str) -> None:
 def test_a_second_spout_is_refused(spout: Any) -> None:
     refused(
         InvalidComponent,
-        f"bolt 'more' is a spout ({type(spout).__name__}); a topology has one spout, here 'words': build a second topo",
+        f"bolt 'more' is a spout ({type(spout).__name__}); a topology has one spout: build a second topology",
         lambda: builder().set_bolt("more", spout),
     )
 

@@ -311,6 +311,21 @@ class TestReporters:
             "committed up to txid 1,200"
         )
 
+    def test_what_metrics_have_counted_follows_the_summary(self, capfd: pytest.CaptureFixture[str]) -> None:
+        counted = {"split": {"words": 1234567, "sizes": {"count": 3, "mean": 0.12345}}, "store": {"mode": "fast"}}
+        with LineReporter() as reporter:
+            reporter.ended(replace(self.SNAPSHOT, metrics=counted))
+        assert capfd.readouterr().err.splitlines()[1:] == [
+            "  split  words: 1,234,567",
+            "  split  sizes: count 3, mean 0.1235",
+            "  store  mode: fast",
+        ]
+
+    def test_json_holds_what_metrics_have_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with JsonReporter() as reporter:
+            reporter.ended(replace(self.SNAPSHOT, metrics={"split": {"words": 3, "newest": {1}}}))
+        assert json.loads(capsys.readouterr().out)["metrics"] == {"split": {"words": 3, "newest": "{1}"}}
+
     def test_lines_come_at_most_once_a_second_and_only_when_something_was_committed(self) -> None:
         with LineReporter() as reporter:
             reporter.console = Console(file=io.StringIO(), width=200)

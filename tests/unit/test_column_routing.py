@@ -19,8 +19,9 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
+from stormline.runtime.canonical import stable_hashes
 from stormline.runtime.columns import Columns, columns_of
-from stormline.runtime.routing import Split, direct, stable_hashes
+from stormline.runtime.routing import Split, direct
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.topology.errors import ColumnCannotTravel, DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import Grouping, GroupingKind

@@ -16,6 +16,7 @@ from stormline.runtime.errors import SessionLost
 from stormline.runtime.state_store import Op, Put
 from stormline.runtime.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.readings import Readings
 from tests.kit import eventually
 
 PATIENCE_SECS = 10.0
@@ -41,6 +42,9 @@ class Run:
         return "the call that this run is in"
 
     def executing_secs(self) -> dict[str, float]:
+        return {}
+
+    def metrics(self) -> Readings:
         return {}
 
 

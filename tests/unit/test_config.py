@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     "number": ([0, 0.05, -1], ["0.05", True, None], "a number"),
     "flag": ([True, False], [0, 1, "true", None], "True or False"),
     "text": (["", "x"], [None, 1, b"x"], "text"),
+    "name or none": ([None, "x", "a b"], ["", 1, b"x"], "a text that is not empty, or None"),
     "path": (
         ["/transactional", "/a/b-c"],
         ["", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a/.", None, 3, "/zookeeper", "/zookeeper/a"]
@@ -65,6 +66,17 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
         "a reference to where it is kept, env:NAME or file:PATH, not the secret itself",
     ),
     "file or none": ([None, "ca.pem", "/a/b"], ["", 1, b"x", "a\0b", "a\n"], "the path of a file, or None"),
+    "no ticks": (
+        [None],
+        [5, 0, 1.0, "5", False],
+        "None, since there are no tick tuples here: do at the end of a batch, in finish_batch, which every task runs "
+        "for every batch, with no tuples too, what a tick did; compare time.monotonic() there where that is too often",
+    ),
+    "hooks": (
+        [None, [], ["a.b.Hook"], (dict,)],
+        ["a.b.Hook", [3], ["Hook"], ["a..b"], {"a.b": 1}, 1],
+        "a list of classes of task hooks, or of their names 'package.module.Class', or None",
+    ),
     "any": ([None, 1, object()], [], "any value"),
 }
 

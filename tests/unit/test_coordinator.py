@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from stormline.runtime import coordinator
 from stormline.runtime.coordinator import (
     ATTEMPTS_PER_EPOCH,
@@ -148,3 +150,20 @@ def test_failures_that_are_not_the_batchs_fault_do_not_count() -> None:
         assert shape(hand.fail(1, counts=False)) == [("process", 1, 10)]
     hand.fail(1)
     assert shape(hand.fail(1)) == [("give up", 1)]
+
+
+def test_a_step_copies_little_of_ten_thousand_active_transactions() -> None:
+    state, _ = coordinator.start(0, dict.fromkeys(range(1, 10_001)), epoch=1, pending_max=10_000)
+    for txid in range(1, 10_001):
+        state, _ = coordinator.step(state, Processed(state.active[txid].attempt))
+    before, first = state, state.active[1].attempt
+    tracemalloc.start()
+    try:
+        state, actions = coordinator.step(state, Committed(first))
+        state, _ = coordinator.step(state, Initialized(None))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert shape(actions) == [("commit", 2)]
+    assert (len(state.active), len(before.active)) == (10_000, 10_000)
+    assert peak < 50_000, "a dict of all of them takes 300,000 bytes"

@@ -122,6 +122,17 @@ def test_get_component_configuration_is_checked_when_the_topology_is_built() -> 
     assert builder(Spout(config=Config(mine=1))).build_topology().spout.config == {"mine": 1}
 
 
+def test_a_bolt_that_asks_for_tick_tuples_is_told_what_to_do_instead() -> None:
+    ticking = builder()
+    ticking.set_bolt("flush", Batch(config={Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 5})).shuffle_grouping("words")
+    refused(
+        InvalidConfig,
+        "get_component_configuration of batch bolt 'flush': topology.tick.tuple.freq.secs is 5, expected None, since "
+        "there are no tick tuples here: do at the end of a batch, in finish_batch",
+        ticking.build_topology,
+    )
+
+
 # ---------------------------------------------------------------------------------------- groupings
 
 

@@ -7,6 +7,11 @@ import pytest
 from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state_store import StateStore
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
+from tests.transactional_state_contract import (
+    RotatingTransactionalStateContract,
+    ThreadsContract,
+    TransactionalStateContract,
+)
 
 
 class MemoryBackend:
@@ -38,4 +43,12 @@ class TestMemoryStateStore(StateStoreContract):
 
 
 class TestRotatingState(RotatingStateContract):
+    pass
+
+
+class TestTransactionalState(TransactionalStateContract, ThreadsContract):
+    pass
+
+
+class TestRotatingTransactionalState(RotatingTransactionalStateContract):
     pass

@@ -45,6 +45,13 @@ PROMISED = [
     "CustomStreamGrouping",
     "TopologyHandle",
     "Plan",
+    "BatchSubtopologyBuilder",
+    "BaseTaskHook",
+    "Counter",
+    "CountMetric",
+    "DRPCExecutionException",
+    "LinearDRPCTopologyBuilder",
+    "LocalDRPC",
 ]
 
 
@@ -65,6 +72,12 @@ def test_a_promised_name_can_be_imported(name: str) -> None:
 def test_every_exported_name_exists_once() -> None:
     assert len(set(stormline.__all__)) == len(stormline.__all__)
     assert all(hasattr(stormline, name) for name in stormline.__all__)
+
+
+def test_storms_other_name_of_submit_topology_is_the_same() -> None:
+    from stormline import StormSubmitter
+
+    assert StormSubmitter.submit_topology_with_progress_bar is StormSubmitter.submit_topology
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from stormline.runtime.in_process_cluster import InProcessCluster
 from tests.columnar_contract import ColumnarContract
+from tests.metrics_contract import MetricsContract
 from tests.placement_contract import PlacementContract
 from tests.running_contract import RunningContract
 from tests.stopping_contract import StoppingContract
@@ -19,13 +20,13 @@ def cluster() -> Iterator[InProcessCluster]:
         yield made
 
 
-class TestInProcess(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
+class TestInProcess(RunningContract, StoppingContract, PlacementContract, ColumnarContract, MetricsContract):
     """Every stage, and every commit, in this process."""
 
     other_processes = False
 
 
-class TestInProcessAtCommit(RunningContract, StoppingContract, PlacementContract, ColumnarContract):
+class TestInProcessAtCommit(RunningContract, StoppingContract, PlacementContract, ColumnarContract, MetricsContract):
     """Committers get all their tuples at the commit."""
 
     other_processes = False

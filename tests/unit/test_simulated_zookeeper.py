@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, RolledBackError, RuntimeInconsistency
 
-from stormline.runtime.errors import Fenced, StateCorrupt
+from stormline.runtime.errors import Fenced, InvalidPath, StateCorrupt
 from stormline.runtime.state_store import Put
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from tests.simulation.kazoo_client import SimKazooClient
@@ -19,6 +20,7 @@ from tests.simulation.stand_ins import stand_ins
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Op, ZooKeeper
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
+from tests.transactional_state_contract import RotatingTransactionalStateContract, TransactionalStateContract
 
 
 def call(process: Process, function: Callable[[], Any]) -> Any:
@@ -58,11 +60,11 @@ class SimulatedBackend:
         self.world = world
         self.stores: list[StoreInProcess] = []
 
-    def open(self, topology_id: str = "topo", **options: Any) -> Any:
+    def open(self, topology_id: str = "topo", root: str = "/storm", **options: Any) -> Any:
         process = Process(self.world, f"driver {len(self.world.processes)}")
         self.world.processes.append(process)
         arguments = {"session_timeout_ms": 5000, "connection_timeout_ms": 5000, **options}
-        open_it = partial(ZooKeeperStateStore.open, "zookeeper", "/storm", topology_id, **arguments)
+        open_it = partial(ZooKeeperStateStore.open, "zookeeper", root, topology_id, **arguments)
         self.stores.append(StoreInProcess(process, call(process, open_it)))
         return self.stores[-1]
 
@@ -99,11 +101,58 @@ class TestRotatingState(RotatingStateContract):
     pass
 
 
+class TestTransactionalState(TransactionalStateContract):
+    pass
+
+
+class TestRotatingTransactionalState(RotatingTransactionalStateContract):
+    pass
+
+
 def test_a_killed_driver_of_the_same_machine_is_replaced_at_once(backend: SimulatedBackend) -> None:
     backend.open().process.kill()
     begun = backend.world.now
     assert backend.open().epoch == 2
     assert backend.world.now - begun < 1
+
+
+def test_a_topology_within_another_is_refused_and_the_other_goes_on(backend: SimulatedBackend) -> None:
+    backend.open("orders").close()
+    for root in ("/storm/orders", "/storm/orders/state", "/storm/orders/deeper"):
+        with pytest.raises(
+            InvalidPath,
+            match=rf"^root '{root}' lies within topology 'orders' \(/storm/orders\).*start again beside 'x'",
+        ):
+            backend.open("x", root=root)
+    assert backend.open("orders").epoch == 2
+
+
+def test_a_topology_around_another_is_refused_and_the_other_goes_on(backend: SimulatedBackend) -> None:
+    backend.open("x", root="/storm/orders").close()
+    with pytest.raises(
+        InvalidPath, match=r"^/storm/orders is the root of topology 'x', so it cannot be the place of topology 'orders'"
+    ):
+        backend.open("orders")
+    assert backend.open("x", root="/storm/orders").epoch == 2
+
+
+def test_of_a_driver_and_its_clone_the_first_to_write_goes_on_and_the_other_is_fenced(
+    backend: SimulatedBackend,
+) -> None:
+    """As a machine's clone resumes it: with the same session, epoch, token and number of writes."""
+    driver = backend.open()
+    driver.write([Put("a", 1)])
+    clone = copy.copy(driver.store)
+    clone._tree = copy.deepcopy(driver.store._tree)
+    call(driver.process, partial(clone.write, [Put("a", 2)]))
+    with pytest.raises(Fenced, match="epoch 1 owns it"):
+        driver.write([Put("a", 3)])
+
+
+def test_a_topology_may_be_called_owner(backend: SimulatedBackend) -> None:
+    backend.open("owner").close()
+    assert backend.open("topo").epoch == 1
+    assert backend.open("owner").epoch == 2
 
 
 def test_a_killed_driver_elsewhere_is_replaced_when_its_session_has_ended(backend: SimulatedBackend) -> None:

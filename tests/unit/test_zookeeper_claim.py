@@ -110,6 +110,7 @@ def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_i
 ) -> None:
     monkeypatch.setattr(holder, "_machine", lambda: "machine")
     monkeypatch.setattr(holder, "_started", lambda pid: "alive")
+    monkeypatch.setattr(holder, "marked", lambda token: True)
     living = Holder.this_process(WAIT_MS, "second")
     dead = replace(living, token="first", process="dead")
     server = ZooKeeper(Scheduler(0), lambda session, changes: None)
