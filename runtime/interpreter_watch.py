@@ -24,8 +24,9 @@ WhySilent = Callable[[float], str]
 
 TICK_SECS = 0.5
 GAPS_KEPT = 20
-BUSY_SHARE = 0.5
-"""Share of a gap for which the process must have computed, to have been busy in one call: else it did not run."""
+BUSY_SHARE = 0.1
+"""Share of a gap for which the process must have computed, to have been busy in one call: else it did not run. On a
+machine that many share it is given no more."""
 
 
 def never_silent(session_secs: float) -> str:

@@ -23,7 +23,7 @@ from stormline.runtime.routing import Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
-from stormline.runtime.wave_room import WaveRoom
+from stormline.runtime.wave_room import NO_ROOM_BESIDE, WaveRoom
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
@@ -303,11 +303,7 @@ class StageRunner:
         gone = [self._runs[index] for index in self._room.take(run.index, size)]
         for one in gone:
             alone = one.index == 0
-            message = (
-                self._room.too_large(component, self._on_driver)
-                if alone
-                else "its wave has no room for it beside those before it"
-            )
+            message = self._room.too_large(component, self._on_driver) if alone else NO_ROOM_BESIDE
             one.fail(Failure(component, None, message, fatal=alone, counts=False, too_large=not alone))
             one.kept.clear()
             one.result.deferred.clear()

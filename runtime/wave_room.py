@@ -18,6 +18,8 @@ SHARE_AT_LEAST = 16
 EMITTED_SHARE = 2
 """What the driver emits in one wave may take one part in so many: large ones go through files."""
 
+NO_ROOM_BESIDE = "its wave has no room for it beside those before it"
+
 
 def bytes_for_each(memory_bytes: int, slots: int, result_bytes_max: int = 0) -> int:
     """Return what one of `slots` may take, given the driver's memory and spark.driver.maxResultSize, 0: unlimited."""
