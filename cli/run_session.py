@@ -18,6 +18,7 @@ from stormline.cli.reporter import Reporter
 from stormline.cli.stop_signals import StopSignals
 from stormline.runtime.errors import Fenced, SessionLost, TopologyStopped
 from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.hung_jvm import end_if_hung
 from stormline.runtime.local_cluster import LocalCluster
 from stormline.runtime.progress import Snapshot
 from stormline.topology.topology import Topology
@@ -206,3 +207,9 @@ def spark_is_up() -> bool:
     """Tell whether there is a SparkContext: before, no state has been opened that would have to be closed."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return getattr(context, "_active_spark_context", None) is not None
+
+
+def end_hung_spark() -> None:
+    """Kill Spark's JVM if it hangs: it would not notice the end of this process, and keep the state directory."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    end_if_hung(getattr(context, "_gateway", None))

@@ -14,7 +14,7 @@ import click
 from stormline.cli.errors import StateDirUnusable, error_text
 from stormline.cli.leave import LeaveNow, leave, leave_if_hung
 from stormline.cli.reporter import Reporter, reporter_for
-from stormline.cli.run_session import RunOptions, RunSession
+from stormline.cli.run_session import RunOptions, RunSession, end_hung_spark
 from stormline.cli.stop_signals import StopSignals
 from stormline.cli.target import Target
 from stormline.runtime.local_cluster import zookeeper_hosts
@@ -84,6 +84,7 @@ def _run(topology_id: str, target: Target, config: Mapping[str, Any], options: R
             reporter.ended(session.run())
         except LeaveNow as now:
             reporter.notice(str(now))
+            end_hung_spark()
             reporter.close()
             leave(now.exit_code)
         except StormlineError as error:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from stormline.runtime.columns import Columns, Row, Tuples, rows_of
 from stormline.runtime.debug_log import debug_log
 from stormline.runtime.emitted_batches import BatchCheck
+from stormline.runtime.row_bytes import rows_within
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
     ColumnCannotTravel,
@@ -34,6 +35,9 @@ log = logging.getLogger("stormline")
 
 ROWS_MAX = 256
 """Rows of one stream that wait to be routed together."""
+
+FIRST_ROWS = 16
+"""Rows that wait before the bytes of one are looked at: where they are large no more wait."""
 
 
 class Route(Protocol):
@@ -61,7 +65,18 @@ class Output:
     front. `mixed`: a thread of the user's has put in what is no row, as it may not route itself.
     """
 
-    __slots__ = ("arity", "check", "declaration", "listeners", "mixed", "routed", "routes", "rows", "rows_max")
+    __slots__ = (
+        "arity",
+        "check",
+        "declaration",
+        "listeners",
+        "mixed",
+        "routed",
+        "routes",
+        "rows",
+        "rows_max",
+        "waiting_max",
+    )
 
     def __init__(
         self,
@@ -76,9 +91,19 @@ class Output:
         self.routes = tuple(routes)
         self.rows: list[Any] = []
         self.rows_max = rows_max
+        self.waiting_max = min(FIRST_ROWS, rows_max)
         self.mixed = False
         self.routed = 0
         self.check: BatchCheck | None = None
+
+    def full(self) -> None:
+        """Route the rows that wait, or let more of them wait where they are small."""
+        rows = len(self.rows)
+        if rows < self.rows_max and not self.mixed:
+            self.waiting_max = rows_within(self.rows[-1], self.rows_max)
+        if rows >= self.waiting_max:
+            self.flush()
+            self.waiting_max = min(FIRST_ROWS, self.rows_max)
 
     def flush(self) -> None:
         """Route the rows that wait."""
@@ -167,8 +192,8 @@ class TaskCollector:
             self._check(values, output, stream)
         rows = output.rows
         rows.append([*values])
-        if len(rows) >= output.rows_max and get_ident() == self._owner:
-            self._guarded(output.flush)
+        if len(rows) >= output.waiting_max and get_ident() == self._owner:
+            self._guarded(output.full)
 
     def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
         """Emit many tuples; the lists become the engine's own, so the caller changes none of them any more."""

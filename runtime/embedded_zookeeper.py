@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from stormline.runtime.errors import StateCorrupt
-from stormline.runtime.state_dir import in_use, keep_to_user, used_by
+from stormline.runtime.errors import StateCorrupt, StateDirGone
+from stormline.runtime.session_keeper import SessionKeeper
+from stormline.runtime.state_dir import check_state_room, in_use, keep_to_user, used_by
+from stormline.runtime.state_files import FILE, StateFiles, zxid
 
 TICK_MS = 500
 SESSION_TIMEOUT_MS_MIN = 1_000
@@ -24,8 +25,7 @@ LOG_WRITES_MAX = 20_000  # writes in one transaction log, give or take a half
 SNAPSHOTS_KEPT = 3
 PURGE_SECS = 60.0
 LOCK_WAIT_SECS = 10.0
-
-_FILE = re.compile(r"(log|snapshot)\.([0-9a-f]+)")
+LOOK_SECS = 1.0  # between two looks whether the files are still there
 
 _running: set[EmbeddedZooKeeper] = set()  # keeps the JVM's objects, and so the lock, until stop()
 
@@ -47,7 +47,8 @@ class EmbeddedZooKeeper:
     """
 
     def __init__(self, spark: Any, data_dir: Path, *, lock_wait_secs: float = LOCK_WAIT_SECS) -> None:
-        jvm = getattr(spark, "_gateway", spark).jvm
+        gateway = getattr(spark, "_gateway", spark)
+        jvm = gateway.jvm
         self.data_dir = Path(data_dir).resolve()
         self._files = self.data_dir / "version-2"
         self._stopped = threading.Event()
@@ -60,17 +61,33 @@ class EmbeddedZooKeeper:
         try:
             self._lock(lock_wait_secs)
             self._start(jvm)
+            self._keeper = SessionKeeper(gateway, self._server)
         except BaseException:
             self._lock_file.close()
             raise
         self._purger = threading.Thread(target=self._purge_forever, name="stormline-zookeeper-purge", daemon=True)
         self._purger.start()
+        self._state_files = StateFiles(self.data_dir, self._files)
+        self._listeners: list[Callable[[StateDirGone], object]] = []
+        threading.Thread(target=self._look_forever, name="stormline-zookeeper-files", daemon=True).start()
         _running.add(self)
 
     @property
     def hosts(self) -> str:
         """Where clients find the server."""
         return f"127.0.0.1:{self.port}"
+
+    def keep_alive(self, session_id: int, timeout_ms: int) -> Callable[[], None]:
+        """Let a session live as long as this JVM does, whatever its client does, until what this returns is called."""
+        return self._keeper.keep(session_id, timeout_ms)
+
+    def files_gone(self) -> StateDirGone | None:
+        """Return the error for files that were taken away: what was acknowledged last may be on no disk."""
+        return self._state_files.gone()
+
+    def when_files_gone(self, listener: Callable[[StateDirGone], object]) -> None:
+        """Call `listener`, from any thread, within seconds after the files were taken away."""
+        self._listeners.append(listener)
 
     def stop(self) -> None:
         """Stop serving and free the directory. May be called again, and after the JVM has ended."""
@@ -80,6 +97,7 @@ class EmbeddedZooKeeper:
         _running.discard(self)
         self._purger.join()
         with contextlib.suppress(Exception):  # the JVM may have gone, and all this with it
+            self._keeper.stop()
             self._factory.shutdown()
             self._server.getTxnLogFactory().close()
             self._lock_file.close()
@@ -115,6 +133,7 @@ class EmbeddedZooKeeper:
             try:
                 self._factory.startup(self._server)
             except Py4JJavaError as error:
+                check_state_room(self.data_dir)  # a full disk is no reason to put a copy in its place
                 raise StateCorrupt(
                     f"ZooKeeper cannot read the state directory {self.data_dir}: {error.java_exception.getMessage()}; "
                     "nothing was changed. Put a copy of it in its place; to begin anew remove it, and what topologies "
@@ -133,6 +152,13 @@ class EmbeddedZooKeeper:
             finally:
                 os.close(descriptor)
 
+    def _look_forever(self) -> None:
+        while not self._stopped.wait(LOOK_SECS):
+            gone = self._state_files.look()
+            if gone is not None:
+                for listener in list(self._listeners):
+                    listener(gone)
+
     def _purge_forever(self) -> None:
         while not self._stopped.wait(PURGE_SECS):
             with contextlib.suppress(Exception):  # next time, or after the next start
@@ -144,16 +170,12 @@ def superfluous(names: Iterable[str], snapshots_kept: Iterable[str]) -> list[str
     kept = set(snapshots_kept)
     if not kept:
         return []
-    oldest = min(_zxid(name) for name in kept)
-    files = [name for name in names if _FILE.fullmatch(name)]
+    oldest = min(zxid(name) for name in kept)
+    files = [name for name in names if FILE.fullmatch(name)]
     logs = [name for name in files if name.startswith("log.")]
-    first_log = max((_zxid(name) for name in logs if _zxid(name) <= oldest), default=0)
-    old_logs = [name for name in logs if _zxid(name) < first_log]
-    return [*old_logs, *(n for n in files if n.startswith("snapshot.") and n not in kept and _zxid(n) < oldest)]
-
-
-def _zxid(name: str) -> int:
-    return int(name.rpartition(".")[2], 16)
+    first_log = max((zxid(name) for name in logs if zxid(name) <= oldest), default=0)
+    old_logs = [name for name in logs if zxid(name) < first_log]
+    return [*old_logs, *(n for n in files if n.startswith("snapshot.") and n not in kept and zxid(n) < oldest)]
 
 
 def _quiet(jvm: Any) -> None:

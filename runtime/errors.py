@@ -35,6 +35,10 @@ class SessionLost(StormlineError, ConnectionError):
     """The ZooKeeper session has ended: this driver owns the topology no longer, and must stop."""
 
 
+class StateDirGone(SessionLost):
+    """The state directory was taken away under its driver, which can store nothing any more, and must stop."""
+
+
 class StateCorrupt(StormlineError, ValueError):
     """Stored state that Stormline did not write, or not like this; nothing is overwritten."""
 
@@ -65,6 +69,12 @@ class StateElsewhere(StormlineError, RuntimeError):
 
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
+
+
+class DiskFull(StormlineError, OSError):
+    """There is no room for the state, or for Spark's files."""
+
+    __str__ = Exception.__str__
 
 
 # ---------------------------------------------------------------------------------------- running

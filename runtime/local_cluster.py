@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from stormline.runtime.cluster import Cluster
 from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
 from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.hung_jvm import answers, end_if_hung
+from stormline.runtime.interpreter_watch import InterpreterWatch
 from stormline.runtime.progress import Snapshot
 from stormline.runtime.spark_settings import check_master, is_local
 from stormline.runtime.starting import start_topology
-from stormline.runtime.state_dir import wait_until_free
+from stormline.runtime.state_dir import check_state_room, wait_until_free
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.task_environment import registry_of
 from stormline.runtime.zookeeper_security import ZooKeeperSecurity
@@ -95,6 +97,7 @@ class LocalCluster(Cluster):
         self._sc: SparkContext | None = None
         self._owns_spark = False
         self._zookeeper: EmbeddedZooKeeper | None = None
+        self._watch: InterpreterWatch | None = None
 
     def _start(
         self, name: str, plan: Plan, allow_changed: bool, on_wave: Callable[[Snapshot], None] | None
@@ -119,6 +122,7 @@ class LocalCluster(Cluster):
         if hosts is None:
             hosts = self._start_zookeeper(sc)
         zookeeper = hosts
+        watch = self._watch = self._watch or InterpreterWatch()
         default_ms = EMBEDDED_SESSION_TIMEOUT_MS if embedded else setting({}, ZOOKEEPER_SESSION_TIMEOUT_MS)
 
         def open_store(on_lost: OnLost) -> ZooKeeperStateStore:
@@ -133,6 +137,8 @@ class LocalCluster(Cluster):
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
                 security=security,
+                server=self._zookeeper if embedded else None,
+                why_silent=watch.why_silent,
             )
 
         from stormline.runtime.spark_engine import SparkEngine
@@ -149,6 +155,7 @@ class LocalCluster(Cluster):
             )
         if self._state_dir is not None and self._zookeeper is None:
             wait_until_free(self._state_dir / "zookeeper")
+            check_state_room(self._state_dir / "zookeeper")
 
     def _start_spark(self, name: str, config: Mapping[str, Any]) -> SparkContext:
         if self._sc is None:
@@ -173,18 +180,25 @@ class LocalCluster(Cluster):
             self._zookeeper = EmbeddedZooKeeper(sc, directory / "zookeeper")
         return self._zookeeper.hosts
 
+    def _stop_jvm(self) -> None:
+        """Stop ZooKeeper and Spark; a JVM that hangs is killed if it is ours, and left alone if it is not."""
+        usable = self._sc is None or (self._owns_spark and end_if_hung(self._sc._gateway)) or answers(self._sc._gateway)
+        zookeeper, sc, self._zookeeper, self._sc = self._zookeeper, self._sc, None, None
+        if zookeeper is not None and usable:
+            zookeeper.stop()
+        if sc is not None and self._owns_spark and usable:
+            from stormline.runtime.spark_context import stop_spark
+
+            stop_spark(sc)
+
     def shutdown(self) -> None:
         """Kill all topologies and stop what this cluster started."""
         atexit.unregister(self.shutdown)
         super().shutdown()
-        if self._zookeeper is not None:
-            self._zookeeper.stop()
-            self._zookeeper = None
-        if self._sc is not None and self._owns_spark:
-            from stormline.runtime.spark_context import stop_spark
-
-            stop_spark(self._sc)
-        self._sc = None
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        self._stop_jvm()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None

@@ -8,6 +8,7 @@ from stormline.runtime import blocks
 from stormline.runtime.columns import Columns, Row, Tuples
 from stormline.runtime.packed import Packed, in_segments
 from stormline.runtime.routing import Split
+from stormline.runtime.row_bytes import SEGMENT_BYTES_MAX, in_parts, rows_within
 from stormline.topology.plan import Edge
 
 Pack = Callable[[Tuples], Packed]
@@ -20,7 +21,7 @@ class PackedRoute:
     `send` takes them with the task that they are for: to its slot, or to be kept for the commit phase.
     """
 
-    __slots__ = ("buffers", "edge", "pack", "send", "split", "task", "tasks")
+    __slots__ = ("buffers", "edge", "pack", "rows_max", "send", "split", "task", "tasks")
 
     def __init__(self, edge: Edge, task: int, split: Split, tasks: Sequence[int], pack: Pack, send: Send) -> None:
         self.edge = edge
@@ -30,8 +31,11 @@ class PackedRoute:
         self.pack = pack
         self.send = send
         self.buffers: dict[int, list[Row]] = {}
+        self.rows_max = blocks.SEGMENT_ROWS_MAX
 
     def take(self, tuples: Tuples) -> None:
+        if not isinstance(tuples, Columns):
+            self.rows_max = rows_within(tuples[-1], blocks.SEGMENT_ROWS_MAX)
         for target, share in self.split(tuples):
             if isinstance(share, Columns):
                 self._flush(target)
@@ -42,22 +46,30 @@ class PackedRoute:
 
     def take_direct(self, task: int, row: Row) -> None:
         if task in self.tasks:
+            self.rows_max = rows_within(row, blocks.SEGMENT_ROWS_MAX)
             self._add(task, [row])
 
     def _add(self, target: int, rows: list[Row]) -> None:
         buffer = self.buffers.setdefault(target, rows)
         if buffer is not rows:
             buffer += rows
-        if len(buffer) >= blocks.SEGMENT_ROWS_MAX:
+        if len(buffer) >= self.rows_max:
             self._flush(target)
 
     def _flush(self, target: int) -> None:
         rows = self.buffers.pop(target, None)
         if rows:
-            self._send(target, rows)
+            for part in in_parts(rows):
+                self._send(target, part)
 
     def _send(self, target: int, tuples: Tuples) -> None:
-        self.send(target, self.pack(tuples))
+        packed = self.pack(tuples)
+        if len(packed.data) <= SEGMENT_BYTES_MAX or isinstance(tuples, Columns) or len(tuples) == 1:
+            self.send(target, packed)
+            return
+        half = len(tuples) // 2
+        for part in (tuples[:half], tuples[half:]):
+            self._send(target, part)
 
     def flush(self) -> None:
         """Send what is left."""

@@ -16,7 +16,8 @@ from typing import Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 
-from stormline.runtime.errors import SparkUnavailable
+from stormline.runtime.disk_room import check_room
+from stormline.runtime.errors import DiskFull, SparkUnavailable
 from stormline.runtime.java import check_java
 from stormline.runtime.spark_settings import PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
 
@@ -70,6 +71,8 @@ def start_spark(
     for key, value in conf.items():
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))
+    for directory in local_dirs(settings.get("spark.local.dir", "") or ""):
+        _check_room(directory)
     _stopping.clear()
     with _quiet(verbose, on_output), _handler_kept(signal.SIGINT):
         try:
@@ -81,7 +84,23 @@ def start_spark(
             ) from error
         if not verbose:
             sc.setLogLevel("OFF")
+    try:
+        _check_room(Path(str(sc._temp_dir)))  # it may lie where only the JVM knew
+    except DiskFull:
+        stop_spark(sc)
+        raise
     return sc, True
+
+
+def local_dirs(setting: str) -> list[Path]:
+    """Return where Spark will keep temporary files on this machine: its environment wins over `spark.local.dir`."""
+    given = os.environ.get("SPARK_LOCAL_DIRS") or setting
+    return [Path(part) for part in given.split(",")] if given else [Path("/tmp")] if os.name == "posix" else []
+
+
+def _check_room(directory: Path) -> None:
+    remedy = "set spark.local.dir (in the environment SPARK_LOCAL_DIRS, which wins) to a directory on another disk"
+    check_room(directory, "Spark's temporary files", remedy)
 
 
 def under_spark_submit() -> bool:

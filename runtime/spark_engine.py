@@ -11,6 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -24,12 +25,15 @@ from stormline.runtime.calls import CallReport
 from stormline.runtime.collect import merge_reports, read_report
 from stormline.runtime.debug_log import log_levels
 from stormline.runtime.engine import EngineFailure, run_driver_stage
+from stormline.runtime.given_blocks import GivenBlocks
+from stormline.runtime.hung_jvm import answers
 from stormline.runtime.layout import Layout
 from stormline.runtime.remote_commit import CommitRequest, split
 from stormline.runtime.spark_settings import is_local
 from stormline.runtime.stage_runner import SlotBlock
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import Wave, WaveResult
+from stormline.runtime.wave_room import EMITTED_SHARE, bytes_for_each
 from stormline.runtime.wave_shape import WaveShaper
 from stormline.runtime.worker import CloseTask, CommitPartTask, StageTask
 from stormline.topology.attempt import TransactionAttempt
@@ -45,6 +49,9 @@ TASKS_END_SECS = 10.0
 """Time to wait for the end of the tasks of a commit whose job has failed. Spark kills them after its kill timeout."""
 
 TASKS_LOOK_SECS = 0.02
+
+CLEAN_UP_SECS = 3.0
+"""Time that Spark's JVM has to answer before anything is cleaned up on it."""
 
 
 def _calls_directory(sc: SparkContext) -> str | None:
@@ -82,6 +89,8 @@ class SparkEngine:
         self._env = env
         self._name = name
         self._shaper = WaveShaper(env.plan)
+        self._memory_bytes: int | None = None
+        self._given = GivenBlocks(sc)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         self._calls = _calls_directory(sc)
         self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels(), self._calls)))
@@ -98,9 +107,23 @@ class SparkEngine:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         return self._shaper.layout(len(wave.attempts), slots_max)
 
+    def _with_room(self, wave: Wave, layout: Layout) -> Wave:
+        """Tell a wave how much may go through the driver's JVM at once."""
+        if self._memory_bytes is None:
+            jvm = self._sc._jvm
+            assert jvm is not None
+            self._memory_bytes = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+        limit = int(self._sc._jsc.sc().conf().getSizeAsBytes("spark.driver.maxResultSize", "1g"))
+        back = bytes_for_each(self._memory_bytes, max(layout.slots), limit)
+        return replace(wave, bytes_max=back, emitted_bytes_max=self._memory_bytes // EMITTED_SHARE)
+
     def process(self, wave: Wave) -> WaveResult:
         """Run the processing phase of a wave as one job."""
         layout = self._layout_for(wave)
+        try:
+            wave = self._with_room(wave, layout)
+        except Exception as error:
+            raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
         given, reports = run_driver_stage(self._env, layout, wave)
         sc = self._sc
         try:
@@ -118,6 +141,8 @@ class SparkEngine:
                     reports += [read_report(block) for _, block in rdd.collect()]
         except Exception as error:
             raise EngineFailure(_reason(error), lasting=self._is_lasting(error)) from error
+        finally:
+            self._given.forget()
         result = merge_reports(wave, layout, reports)
         self._shaper.learn(result)
         return result
@@ -139,10 +164,7 @@ class SparkEngine:
     ) -> RDD[Any]:
         slots = layout.slots[stages[0].index]
         if rdd is None:
-            rdd = self._sc.parallelize(
-                [[block for block in given if block[0] % slots == slot] for slot in range(slots)], slots
-            )
-            rdd = rdd.flatMap(list)
+            rdd = self._given.to_slots(given, slots)
         else:
             # Writing the shuffle is the end of the stage before.
             with _StageName(self._sc, title_before):
@@ -221,6 +243,9 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let components clean up in the workers, as far as they still live, and free the broadcast."""
+        if not answers(self._sc._gateway, CLEAN_UP_SECS):
+            log.warning("Spark does not answer: the components of %s are not cleaned up in its workers", self._name)
+            return
         try:
             slots = max(Layout(self._env.plan, self._slots_max()).slots)
             self._sc.setJobGroup(self._run, f"{self._name}: clean up", interruptOnCancel=False)

@@ -23,9 +23,10 @@ from stormline.runtime.routing import Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
 from stormline.runtime.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
+from stormline.runtime.wave_room import NO_ROOM_BESIDE, WaveRoom
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
-from stormline.topology.plan import Edge, PlannedComponent, Transfer
+from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
 
 SlotBlock = tuple[int, bytes]
 
@@ -107,6 +108,8 @@ class StageRunner:
         self._closed: dict[tuple[int, int], blocks.Closing] = {}
         self._report = SlotReport(stage, slot, execution, [run.result for run in self._runs])
         self._splits: dict[tuple[int, int], Split] = {}
+        self._on_driver = self._plan.stages[stage].placement is Placement.DRIVER
+        self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
         self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
 
@@ -277,6 +280,8 @@ class StageRunner:
         return route
 
     def _exchange(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+        if self._on_driver:
+            self._take_room(run, edge.source, len(packed.data))
         self._outbox.send((run.index, edge.index, task, target), packed)
 
     def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
@@ -289,9 +294,22 @@ class StageRunner:
                 what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
                 run.fail(Failure(edge.target, None, what, counts=False))
                 raise AttemptAborted
+        self._take_room(run, edge.target, len(packed.data))
         kept = run.kept.setdefault(target, [])
         kept.append((edge.index, task, packed))
         run.result.deferred[target] = DeferredTask(tuples=kept)
+
+    def _take_room(self, run: _AttemptRun, component: str, size: int) -> None:
+        """Count what goes to Spark in one piece; where it is too much the last attempts go, to come in later waves."""
+        gone = [self._runs[index] for index in self._room.take(run.index, size)]
+        for one in gone:
+            alone = one.index == 0
+            message = self._room.too_large(component, self._on_driver) if alone else NO_ROOM_BESIDE
+            one.fail(Failure(component, None, message, fatal=alone, counts=False, too_large=not alone))
+            one.kept.clear()
+            one.result.deferred.clear()
+        if run in gone:
+            raise AttemptAborted
 
     def _split(self, edge: Edge, task: int) -> Split:
         # One a wave, not one an attempt, so that small batches are spread evenly too.
@@ -363,7 +381,10 @@ class StageRunner:
 
                 def gather() -> None:
                     emitted = run.held_emits.get(task, [])
-                    run.result.deferred[task] = bolt_task.gathered(emitted, self._env.registry)
+                    gathered = bolt_task.gathered(emitted, self._env.registry)
+                    size = sum(len(packed.data) for _, _, packed in gathered.emitted) + len(gathered.gathered or b"")
+                    self._take_room(run, planned.id, size)
+                    run.result.deferred[task] = gathered
 
                 at = (self._env.calls, run.attempt)
                 run_guarded(gather, planned.id, task, "what it gathers", run.fail, *at)

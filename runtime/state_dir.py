@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from stormline.runtime.disk_room import check_room
 from stormline.runtime.errors import StateDirInUse
 
 log = logging.getLogger("stormline")
@@ -21,6 +22,15 @@ _FLOCK = "hhqqi"
 
 STATE_ROOT = Path(".stormline")
 """In the current directory: below it each topology keeps its state where nothing else is said."""
+
+
+def check_state_room(data_dir: Path) -> None:
+    """Raise `DiskFull` where an embedded ZooKeeper has no room for its data."""
+    check_room(
+        data_dir,
+        "the state (the embedded ZooKeeper's data)",
+        "name a state directory on another disk (--state-dir DIR, LocalCluster(state_dir=…))",
+    )
 
 
 def default_state_dir(topology_id: str) -> Path:

@@ -243,7 +243,8 @@ class TopologyRunner:
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         if not coordinator.is_current(self._state, attempt):
             return
-        wait_secs = 0.0 if failure.counts else self._backoff.uncounted(attempt, failure)
+        at_once = failure.counts or failure.too_large
+        wait_secs = 0.0 if at_once else self._backoff.uncounted(attempt, failure)
         level = logging.WARNING if failure.counts else logging.INFO
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
         self._poison = None
@@ -346,6 +347,8 @@ class TopologyRunner:
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
+            if failed.failure.too_large:
+                self._size.too_large(bad)
             if not failed.failure.fatal:
                 self._fail(failed.attempt, failed.failure)
             else:

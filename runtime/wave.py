@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stormline.runtime.packed import Packed
+from stormline.runtime.wave_room import BYTES_MAX
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 
@@ -53,13 +54,16 @@ class Wave:
     """Consecutive transactions, processed by one job.
 
     `committed`: the last txid committed when the wave began. `positions`: metadata of every partition before the
-    first of them.
+    first of them. `bytes_max`: what one slot may give back for the commit; `emitted_bytes_max`: what may be emitted in
+    the driver.
     """
 
     number: int
     attempts: tuple[WaveAttempt, ...]
     committed: int = 0
     positions: Mapping[int, Any] = field(default_factory=dict)
+    bytes_max: int = BYTES_MAX
+    emitted_bytes_max: int = BYTES_MAX
 
     @property
     def commit_ids(self) -> dict[TransactionAttempt, int]:
@@ -81,6 +85,7 @@ class Failure:
     """Why an attempt failed.
 
     `fatal`: the topology must stop, with `traceback`. `counts`: whether it counts for topology.max.batch.attempts.
+    `too_large`: nothing is wrong with it, but the wave had no room for it beside those before it.
     """
 
     component: str
@@ -90,6 +95,7 @@ class Failure:
     fatal: bool = False
     counts: bool = True
     exception: bytes | None = None
+    too_large: bool = False
 
 
 @dataclass(slots=True)

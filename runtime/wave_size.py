@@ -32,6 +32,11 @@ class WaveSize:
         self.attempts_max = max(1, attempts // 2)
         self._careful_waves = CAREFUL_WAVES
 
+    def too_large(self, fitted: int) -> None:
+        """Take note of a wave of which only the first `fitted` attempts found room in Spark's messages."""
+        self.attempts_max = max(1, min(self.attempts_max, fitted))
+        self._careful_waves = CAREFUL_WAVES
+
     def enough(self, room: int) -> bool:
         """Tell whether a wave is worth its job where `room` transactions may be active beside those that wait for
         their commits: it costs as much for one as for many."""

@@ -18,6 +18,9 @@ log = logging.getLogger("stormline")
 CANCEL_AGAIN_SECS = 1.0
 """Time after which a wave that still runs is cancelled again: Spark does not hear of it before the job has begun."""
 
+CANCEL_SECS = 2.0
+"""Time that the loop waits for a cancel to return: a call to a JVM that hangs never does."""
+
 FINISH_SECS = 1.0
 """How long the last wave may run on before it is cancelled: that kills Python workers, whose components could not clean
 up then, and makes Spark print their broken pipes."""
@@ -43,6 +46,7 @@ class WaveThread:
         self._todo: queue.SimpleQueue[Wave | None] = queue.SimpleQueue()
         self._begun = 0.0
         self._cancelled_at: float | None = None
+        self._cancelling: threading.Thread | None = None
         self.wave: Wave | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
         self._thread.start()
@@ -92,13 +96,35 @@ class WaveThread:
         return self._cancelled_at is not None
 
     def cancel(self) -> None:
-        """Make the wave end soon; its result is of no use any more."""
-        if self.wave is not None:
-            self._cancelled_at = time.monotonic()
-            try:
-                self._engine.cancel()
-            except Exception:
-                log.warning("cancelling %s", self.wave.title, exc_info=True)
+        """Make the wave end soon; its result is of no use any more. Returns in time also where Spark hangs."""
+        if self.wave is None:
+            return
+        self._cancelled_at = time.monotonic()
+        if self.hangs:
+            return
+        self._cancelling = threading.Thread(
+            target=self._cancel, args=(self.wave.title,), daemon=True, name="stormline-cancel"
+        )
+        self._cancelling.start()
+        self._cancelling.join(CANCEL_SECS)
+        if self.hangs:
+            log.warning(
+                "cancelling %s has not returned for %g s: Spark hangs. The topology can be stopped; unless Spark comes "
+                "back no wave ends",
+                self.wave.title,
+                CANCEL_SECS,
+            )
+
+    @property
+    def hangs(self) -> bool:
+        """Whether Spark has not yet answered to a cancel."""
+        return self._cancelling is not None and self._cancelling.is_alive()
+
+    def _cancel(self, title: str) -> None:
+        try:
+            self._engine.cancel()
+        except Exception:
+            log.warning("cancelling %s", title, exc_info=True)
 
     def close(self, wait_secs: float) -> None:
         """Let the thread end, with the wave that runs or, after a while, without it."""
@@ -106,4 +132,4 @@ class WaveThread:
         self._thread.join(FINISH_SECS)
         if self._thread.is_alive():
             self.cancel()
-            self._thread.join(wait_secs)
+            self._thread.join(0 if self.hangs else wait_secs)

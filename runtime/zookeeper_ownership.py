@@ -11,6 +11,7 @@ from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.states import EventType, KazooState
 
 from stormline.runtime.errors import Fenced, SessionLost
+from stormline.runtime.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.state_store import OnLost
 from stormline.runtime.zookeeper_claim import Owner
 from stormline.runtime.zookeeper_session import CONNECTION_ERRORS, ZooKeeperSession
@@ -29,11 +30,21 @@ class Ownership:
     does not lean on any of this: it is in each write.
     """
 
-    def __init__(self, session: ZooKeeperSession, node: str, owner: Owner, on_lost: OnLost | None) -> None:
+    def __init__(
+        self,
+        session: ZooKeeperSession,
+        node: str,
+        owner: Owner,
+        on_lost: OnLost | None,
+        session_secs: float = 0.0,
+        why_silent: WhySilent = never_silent,
+    ) -> None:
         self._session = session
         self._node = node
         self._owner = owner
         self._on_lost = on_lost
+        self._session_secs = session_secs
+        self._why_silent = why_silent
         self._lock = threading.Lock()
         self._lost: StormlineError | None = None
         self._certain = False
@@ -72,8 +83,12 @@ class Ownership:
         """Return the error for a driver that was taken over."""
         return Fenced(
             f"{self._node} is no longer owned by this driver (epoch {self._owner.epoch}): {why}. Another driver may "
-            "have taken the topology over; this one must stop"
+            f"have taken the topology over; this one must stop{self._reason()}"
         )
+
+    def _reason(self) -> str:
+        why = self._why_silent(self._session_secs)
+        return f". The reason: {why}" if why else ""
 
     def _connection_changed(self, state: str) -> None:
         with self._lock:
@@ -86,7 +101,7 @@ class Ownership:
             self.lose(
                 SessionLost(
                     f"the ZooKeeper session of {self._node} has ended; another driver may own the topology. "
-                    "This one must stop: submit again"
+                    f"This one must stop: submit again{self._reason()}"
                 )
             )
         elif state == KazooState.CONNECTED:

@@ -22,6 +22,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from stormline.runtime.errors import ZooKeeperDenied, ZooKeeperUnreachable
+from stormline.runtime.session_keeper import KeepAlive
 from stormline.runtime.zookeeper_security import OPEN, Credentials, ZooKeeperSecurity
 from stormline.topology.config import (
     ZOOKEEPER_AUTH_PAYLOAD,
@@ -67,6 +68,7 @@ class ZooKeeperSession:
         self._connection_timeout_ms = connection_timeout_ms
         self._up = threading.Event()
         self._ended = False
+        self._release: Callable[[], None] | None = None
         self._listeners: list[Listener] = []
         client.add_listener(self._changed)
 
@@ -79,8 +81,9 @@ class ZooKeeperSession:
         connection_timeout_ms: int,
         debug: bool,
         security: ZooKeeperSecurity = OPEN,
+        keep_alive: KeepAlive | None = None,
     ) -> ZooKeeperSession:
-        """Begin a session; secrets are read here.
+        """Begin a session, and have it kept alive where somebody can; secrets are read here.
 
         Raises:
             ZooKeeperUnreachable: no ZooKeeper answered within the connection timeout.
@@ -100,6 +103,13 @@ class ZooKeeperSession:
         if not session._up.wait(connection_timeout_ms / 1000):
             session.stop()
             raise session._unreachable("does not answer")
+        if keep_alive is not None:
+            try:
+                session_id, _ = client.client_id
+                session._release = keep_alive(session_id, session_timeout_ms)
+            except BaseException:
+                session.stop()
+                raise
         return session
 
     @property
@@ -221,6 +231,9 @@ class ZooKeeperSession:
         thread.join(STOP_SECS)
 
     def _stop(self) -> None:
+        with contextlib.suppress(Exception):  # its JVM may have gone
+            if self._release is not None:
+                self._release()
         with contextlib.suppress(Exception):  # best effort: there may be no connection to say goodbye on
             self._client.stop()
             self._client.close()

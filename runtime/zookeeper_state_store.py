@@ -17,7 +17,9 @@ from typing import Any
 
 from kazoo.exceptions import NoAuthError, NoNodeError
 
+from stormline.runtime.embedded_server import EmbeddedServer
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
+from stormline.runtime.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.state_store import OnLost, Op, check_part
 from stormline.runtime.state_tree import Change
 from stormline.runtime.znode_version import next_version, used_up
@@ -39,7 +41,7 @@ class ZooKeeperStateStore:
     which no answer came was applied can be read from the owner.
     """
 
-    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, on_lost: OnLost | None):
+    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, ownership: Ownership):
         self.epoch = claimed.owner.epoch
         self._session = session
         self._node = node
@@ -48,7 +50,8 @@ class ZooKeeperStateStore:
         self._tree = claimed.tree
         self._wait_ms = wait_ms
         self._lock = threading.RLock()
-        self._ownership = Ownership(session, node, claimed.owner, on_lost)
+        self._ownership = ownership
+        self._server: EmbeddedServer | None = None
 
     @classmethod
     def open(
@@ -65,6 +68,8 @@ class ZooKeeperStateStore:
         connection_timeout_ms: int = 15_000,
         debug: bool = False,
         security: ZooKeeperSecurity = OPEN,
+        server: EmbeddedServer | None = None,
+        why_silent: WhySilent = never_silent,
     ) -> ZooKeeperStateStore:
         """Take the ownership of a topology, with all its state; or change nothing.
 
@@ -79,6 +84,8 @@ class ZooKeeperStateStore:
             debug: let kazoo log.
             security: who this driver is. Where it says, all znodes that are created are its alone, and those that
                 are found must be.
+            server: the one at `hosts`, where it is this driver's own.
+            why_silent: says, when the session has ended, what kept this process from its pings.
 
         Raises:
             ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
@@ -100,12 +107,17 @@ class ZooKeeperStateStore:
         for part in root[1:].split("/"):
             check_part(part, f"part of the root {root!r},")
         node = f"{root}/{check_part(topology_id, 'topology id')}"
-        session = ZooKeeperSession.connect(hosts, node, session_timeout_ms, connection_timeout_ms, debug, security)
+        keep_alive = None if server is None else server.keep_alive
+        session = ZooKeeperSession.connect(
+            hosts, node, session_timeout_ms, connection_timeout_ms, debug, security, keep_alive
+        )
         try:
             claimed = claim(
                 session, node, registry, description, allow_changed, session_timeout_ms, connection_timeout_ms
             )
-            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, on_lost)
+            ownership = Ownership(session, node, claimed.owner, on_lost, session_timeout_ms / 1000, why_silent)
+            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, ownership)
+            store._lean_on(server)
             store._ownership.raise_if_lost()
         except BaseException:
             session.stop()
@@ -127,6 +139,7 @@ class ZooKeeperStateStore:
 
         Raises:
             StateCorrupt: somebody else changed a value by hand; nothing was written.
+            StateDirGone: it was written to files that were deleted.
             ZooKeeperDenied: access control was changed meanwhile, or a quota is used up; nothing was written.
         """
         with self._lock:
@@ -138,9 +151,22 @@ class ZooKeeperStateStore:
             while not self._applied(owner, changes, deadline):
                 time.sleep(RETRY_SECS)
                 self._ownership.raise_if_lost()
+            self._check_files()
             self._owner = owner
             self._owner_version = next_version(self._owner_version)
             self._tree.apply(changes)
+
+    def _lean_on(self, server: EmbeddedServer | None) -> None:
+        self._server = server
+        if server is not None:
+            server.when_files_gone(self._ownership.lose)
+            self._check_files()
+
+    def _check_files(self) -> None:
+        """Raise `StateDirGone` where what the server has acknowledged is durable no more."""
+        gone = None if self._server is None else self._server.files_gone()
+        if gone is not None:
+            raise self._ownership.lose(gone)
 
     def connected(self) -> bool:
         """Tell whether the ownership is certain now."""

@@ -94,7 +94,11 @@ KNOWN_KEYS: dict[str, Key] = {
     ZOOKEEPER_PORT: Key("port or none", None, "ZooKeeper's port; storm.zookeeper.port, else 2181, where not set."),
     STORM_ZOOKEEPER_SERVERS: Key("hosts or none", None, "ZooKeeper's hosts, as in Storm's own configuration."),
     STORM_ZOOKEEPER_PORT: Key("port or none", None, "ZooKeeper's port, as in Storm's own configuration."),
-    ZOOKEEPER_SESSION_TIMEOUT_MS: Key("count", 20000, "Milliseconds after which a silent driver loses its session."),
+    ZOOKEEPER_SESSION_TIMEOUT_MS: Key(
+        "count",
+        20000,
+        "Milliseconds after which a silent driver loses its session; 10000 for the embedded ZooKeeper, which keeps it.",
+    ),
     ZOOKEEPER_CONNECTION_TIMEOUT_MS: Key("count", 15000, "Milliseconds to wait for the first connection."),
     ZOOKEEPER_AUTH_SCHEME: Key(
         "auth scheme or none",

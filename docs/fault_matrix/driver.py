@@ -85,6 +85,20 @@ ROWS = (
         real=(f"{JVM}test_a_driver_whose_jvm_is_killed_ends_in_time_with_an_error_and_the_next_run_goes_on",),
     ),
     Row(
+        key="driver-jvm-hangs",
+        fault="its JVM hangs: no call to Spark returns",
+        must="the loop goes on; the topology ends in time, of itself or when told to, and the JVM with it; the next "
+        "one goes on",
+        simulated=(
+            f"{UNIT}test_wave_thread.py::test_a_cancel_that_does_not_return_is_told_of_and_waited_for_no_longer",
+            f"{UNIT}test_hung_jvm.py::test_a_jvm_that_hangs_is_killed_where_this_process_started_it",
+        ),
+        real=(
+            f"{JVM}test_a_driver_whose_jvm_hangs_ends_in_time_with_an_error_and_the_next_run_goes_on",
+            f"{JVM}test_an_idle_driver_whose_jvm_hangs_ends_in_time_when_it_is_told_to_and_the_next_run_goes_on",
+        ),
+    ),
+    Row(
         key="driver-sleeps",
         fault="sleeps past its session, another one takes over, and it wakes up (zombie)",
         must="each of its writes is refused and it ends; its database writes are turned away by the token",
@@ -268,6 +282,16 @@ ROWS = (
         must="the topology stops with the error; the next run goes on",
         simulated=Open("no double opens files"),
         real=(f"{LIMITS}test_a_driver_without_file_descriptors_stops_with_the_error_and_the_next_run_goes_on",),
+    ),
+    Row(
+        key="driver-disk-full-at-start",
+        fault="its disk is full when it starts: that of the state directory, or that of Spark's local directory",
+        must="one sentence says what found no room, and where; with room it starts",
+        simulated=Open("no double writes to a disk"),
+        real=(
+            "tests/cluster/test_full_disk.py::test_a_disk_that_has_no_room_for_the_state_is_told_of_in_one_sentence",
+            "tests/cluster/test_full_disk.py::test_a_disk_that_has_no_room_for_sparks_files_is_told_of_in_one_sentence",
+        ),
     ),
     Row(
         key="driver-disk",

@@ -23,6 +23,21 @@ from docs.fault_matrix.tests import (
 
 ROWS = (
     Row(
+        key="operator-state-dir-deleted",
+        fault="deletes, moves or replaces the state directory under a living driver",
+        must="noticed at the next record, or within seconds; nothing is recorded any more, and one sentence says why",
+        simulated=(
+            f"{UNIT}test_state_files.py::test_files_that_are_taken_away_are_told_of_each_time",
+            f"{UNIT}test_state_files.py::test_logs_that_are_begun_and_purged_are_the_servers_own_doing",
+        ),
+        real=(
+            f"{EMBEDDED}test_a_directory_that_is_deleted_under_its_server_ends_all_writing_and_is_told_once",
+            "tests/cluster/test_state_dir_gone.py::"
+            "test_a_driver_whose_state_directory_is_deleted_stops_with_one_sentence",
+            "tests/cluster/test_state_dir_gone.py::test_an_idle_driver_notices_too",
+        ),
+    ),
+    Row(
         key="operator-graph",
         fault="submits another graph under the same id",
         must="refused, with what changed",

@@ -7,6 +7,7 @@ from docs.fault_matrix.tests import (
     COMPLETE,
     CONTRACT,
     HOSTILE_RUNNER,
+    LARGE,
     LOCAL,
     MESSAGES,
     OF_OPERATORS,
@@ -19,6 +20,22 @@ from docs.fault_matrix.tests import (
 )
 
 ROWS = (
+    Row(
+        key="spark-large-values",
+        fault="rows of 10 MB, a hundred in a batch",
+        must="cut by bytes, in waves that have room; where one batch alone has none, a sentence names the limit",
+        simulated=(
+            f"{UNIT}test_row_bytes.py::test_large_rows_leave_a_route_in_segments_of_a_few_megabytes",
+            f"{UNIT}test_wave_room.py::test_the_last_attempts_go_until_the_others_fit_whoever_asks",
+        ),
+        real=(
+            f"{LARGE}test_a_batch_of_a_hundred_rows_of_ten_megabytes_is_exchanged",
+            f"{LARGE}test_such_rows_that_the_driver_emits_are_exchanged_in_waves_that_have_room",
+            f"{LARGE}test_such_rows_come_to_their_commits_in_waves_that_have_room",
+            f"{LARGE}test_a_batch_that_does_not_fit_is_told_of_in_one_sentence",
+            f"{LARGE}test_a_batch_that_the_driver_emits_and_that_does_not_fit_is_told_of_too",
+        ),
+    ),
     Row(
         key="spark-worker-dies",
         fault="a Python worker dies in the processing phase",

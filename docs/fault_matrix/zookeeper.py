@@ -103,6 +103,18 @@ ROWS = (
         real=("driver-stop", f"{ZK_CONTRACT}test_a_lost_session_is_told_once_and_ends_all_writing"),
     ),
     Row(
+        key="zookeeper-starved",
+        fault="one call of user code holds the interpreter's lock for longer than the session lasts",
+        must="the embedded one keeps the session; with another the topology stops, and names the call and the setting",
+        simulated=(f"{UNIT}test_interpreter_watch.py::test_a_session_that_ends_meanwhile_says_why",),
+        real=(
+            "tests/spark/test_interpreter_held.py::"
+            "test_a_commit_that_holds_the_interpreters_lock_for_longer_than_the_session_is_committed",
+            "tests/cluster/test_interpreter_held.py::"
+            "test_a_session_that_one_long_call_has_ended_says_so_and_names_the_setting",
+        ),
+    ),
+    Row(
         key="zookeeper-away-at-start",
         fault="goes away while a driver takes the topology over",
         must="the driver ends with one sentence, or has taken it over once",

@@ -21,13 +21,13 @@ class Lives:
 
     def __init__(self, directory: Path) -> None:
         self.database = directory / "sums.sqlite"
-        self._state_dir = directory / "state"
+        self.state_dir = directory / "state"
         self._output = directory / "output.txt"
         self._drivers: list[DriverProcess] = []
 
-    def start(self, open_in: str, kill_at: str = "") -> DriverProcess:
+    def start(self, open_in: str, kill_at: str = "", *more: str) -> DriverProcess:
         env = {"KEYED_SUMS_DB": str(self.database), "KEYED_SUMS_OPEN": open_in, "KEYED_SUMS_KILL": kill_at}
-        driver = DriverProcess("tests.topologies.keyed_sums", self._state_dir, self._output, env)
+        driver = DriverProcess("tests.topologies.keyed_sums", self.state_dir, self._output, env, *more)
         self._drivers.append(driver)
         return driver
 

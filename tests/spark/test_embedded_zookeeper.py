@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from pyspark import SparkContext
 
 from stormline.runtime import embedded_zookeeper
 from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
-from stormline.runtime.errors import StateCorrupt, StateDirInUse
+from stormline.runtime.errors import StateCorrupt, StateDirGone, StateDirInUse
 from stormline.runtime.state_store import Put
 from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.topology.errors import StormlineError
 from tests.kit import eventually
 
 
@@ -153,3 +155,22 @@ def test_the_disk_does_not_fill_up(spark: SparkContext, tmp_path: Path, monkeypa
     assert store.get("a") == 599
     store.close()
     zookeeper.stop()
+
+
+def test_a_directory_that_is_deleted_under_its_server_ends_all_writing_and_is_told_once(
+    zookeeper: EmbeddedZooKeeper,
+) -> None:
+    lost: list[StormlineError] = []
+    store = ZooKeeperStateStore.open(
+        zookeeper.hosts, "/transactional", "topo", session_timeout_ms=1000, on_lost=lost.append, server=zookeeper
+    )
+    idle = ZooKeeperStateStore.open(zookeeper.hosts, "/transactional", "idle", on_lost=lost.append, server=zookeeper)
+    store.write([Put("a", 1)])
+    shutil.rmtree(zookeeper.data_dir)
+    with pytest.raises(StateDirGone, match=r"^state directory .*/state was deleted, moved or replaced while"):
+        store.write([Put("a", 2)])  # the server acknowledges it
+    eventually(lambda: len(lost) == 2)
+    with pytest.raises(StateDirGone, match=r"Put a copy of the directory in its place; without one the next run"):
+        idle.write([])
+    with pytest.raises(StateDirGone):
+        ZooKeeperStateStore.open(zookeeper.hosts, "/transactional", "another", server=zookeeper)
