@@ -30,6 +30,13 @@ def leave_mark(token: str) -> None:
                     old.unlink(missing_ok=True)
 
 
+def remove_mark(token: str) -> None:
+    """Remove the mark of a driver that has ended in order, and the directory with the last one."""
+    with contextlib.suppress(OSError):
+        (_marks() / token).unlink(missing_ok=True)
+        _marks().rmdir()
+
+
 def taken(pid: int) -> bool:
     """Tell whether there is a process of this id, whoever's."""
     try:

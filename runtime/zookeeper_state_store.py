@@ -17,6 +17,7 @@ from typing import Any
 
 from kazoo.exceptions import NoAuthError, NoNodeError
 
+from stormline.runtime.driver_mark import remove_mark
 from stormline.runtime.embedded_server import EmbeddedServer
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
 from stormline.runtime.interpreter_watch import WhySilent, never_silent
@@ -175,6 +176,7 @@ class ZooKeeperStateStore:
     def close(self) -> None:
         """Give the ownership up, at once where the server can be reached."""
         self._ownership.give_up()
+        remove_mark(self._owner.token)
 
     def _applied(self, owner: Owner, changes: Sequence[Change], deadline: float) -> bool:
         """Send a write; True: it is durable. False: it was not applied, and may be sent again."""

@@ -2,6 +2,7 @@
 
 from stormline.runtime.errors import (
     AlreadyRunning,
+    DiskFull,
     DRPCExecutionException,
     EngineStopped,
     Fenced,
@@ -21,6 +22,7 @@ from stormline.runtime.errors import (
     SessionLost,
     SparkUnavailable,
     StateCorrupt,
+    StateDirGone,
     StateDirInUse,
     StateElsewhere,
     StateTooLarge,
@@ -104,6 +106,7 @@ __all__ = [
     "DRPCExecutionException",
     "DeclarationError",
     "DirectStreamMismatch",
+    "DiskFull",
     "DuplicateComponent",
     "DuplicateGrouping",
     "EmitError",
@@ -152,6 +155,7 @@ __all__ = [
     "SparkUnavailable",
     "StaleEmit",
     "StateCorrupt",
+    "StateDirGone",
     "StateDirInUse",
     "StateElsewhere",
     "StateTooLarge",

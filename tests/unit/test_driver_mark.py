@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.driver_mark import KEPT_SECS, leave_mark, marked
+from stormline.runtime.driver_mark import KEPT_SECS, leave_mark, marked, remove_mark
 
 
 @pytest.fixture
@@ -26,6 +26,17 @@ def test_a_mark_is_found_by_its_token_alone(marks: Path) -> None:
     assert not marked("a2")
     assert not marked("../" + marks.name + "/a1")
     assert marks.stat().st_mode & 0o777 == 0o700
+
+
+def test_who_ends_in_order_takes_the_mark_away_and_the_last_one_the_directory(marks: Path) -> None:
+    leave_mark("a1")
+    leave_mark("a2")
+    remove_mark("a1")
+    assert not marked("a1")
+    assert marked("a2")
+    remove_mark("a2")
+    assert not marks.exists()
+    remove_mark("a2")
 
 
 def test_marks_where_others_may_write_count_for_nothing(marks: Path) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 from kazoo.protocol.states import KazooState
 
+from stormline import TransactionAttempt
+from stormline.runtime.calls import Calls
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.interpreter_watch import InterpreterWatch
@@ -33,6 +35,9 @@ def watch() -> Iterator[InterpreterWatch]:
     made.stop()
 
 
+ATTEMPT = TransactionAttempt(1, 1)
+
+
 def test_where_all_threads_ran_nothing_is_said(watch: InterpreterWatch) -> None:
     assert watch.why_silent(SESSION_SECS) == ""
 
@@ -40,7 +45,7 @@ def test_where_all_threads_ran_nothing_is_said(watch: InterpreterWatch) -> None:
 def test_one_call_that_let_no_other_python_code_run_is_told_with_its_component_and_the_setting(
     watch: InterpreterWatch,
 ) -> None:
-    assert run_guarded(lambda: hold_interpreter(HOLD_SECS), "store", 3, "finish_batch", pytest.fail)
+    assert run_guarded(lambda: hold_interpreter(HOLD_SECS), "store", 3, "finish_batch", pytest.fail, Calls(), ATTEMPT)
     why = watch.why_silent(SESSION_SECS)
     assert "was busy for " in why
     assert "a session of 1 s (storm.zookeeper.session.timeout). Raise that setting" in why
