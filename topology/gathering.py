@@ -10,6 +10,9 @@ from typing import Any
 from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.errors import InvalidGathers, did_you_mean
 
+_BY_NAME = frozenset({"setattr", "__setattr__", "__dict__", "vars"})
+"""Names in code that may set attributes of any name."""
+
 
 def gathered_by(bolt: Any) -> tuple[str, ...] | None:
     """Return the attributes that a bolt gathers in; None: it does not say, so it executes at the commit if deferred."""
@@ -40,7 +43,7 @@ def check_gathers(bolt_id: str, bolt: Any) -> None:
         if name in names[:i]:
             raise InvalidGathers(f"{who} names {name!r} twice in gathers = {names!r}")
         known = _attributes(bolt) if known is None else known
-        if name not in known and not known & {"setattr", "__setattr__", "__dict__"}:
+        if name not in known and _BY_NAME.isdisjoint(known):
             raise InvalidGathers(
                 f"{who} gathers {name!r}, an attribute that no method of {type(bolt).__name__} sets"
                 f"{did_you_mean(name, sorted(known))}; name those that execute() changes"
@@ -49,26 +52,36 @@ def check_gathers(bolt_id: str, bolt: Any) -> None:
 
 def _attributes(bolt: Any) -> set[str]:
     """Return the names of all attributes that a bolt has, or that its methods set."""
-    found = set(getattr(bolt, "__dict__", {}))
-    for klass in type(bolt).__mro__:
-        if klass.__module__.startswith("stormline.topology."):
-            continue  # the interfaces set nothing
-        found.update(getattr(klass, "__annotations__", {}))
-        for name, value in vars(klass).items():
+    found = {*getattr(bolt, "__dict__", ()), *names_set_by(type(bolt))}
+    for klass in _users_classes(type(bolt)):
+        found.update(name for name, value in vars(klass).items() if not name.startswith("__") and not callable(value))
+    return found
+
+
+def names_set_by(klass: type) -> set[str]:
+    """Return the names of attributes that a class annotates, or that its methods set on any object.
+
+    `_BY_NAME` are among them where a method may set attributes of any name.
+    """
+    found: set[str] = set()
+    for base in _users_classes(klass):
+        found.update(getattr(base, "__annotations__", {}))
+        for value in vars(base).values():
             code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
             if isinstance(code, CodeType):
                 found.update(_set_in(code))
-            elif not name.startswith("__"):
-                found.add(name)
     return found
+
+
+def _users_classes(klass: type) -> list[type]:
+    return [base for base in klass.__mro__ if not base.__module__.startswith("stormline.topology.")]
 
 
 def _set_in(code: CodeType) -> Iterator[str]:
     for instruction in dis.get_instructions(code):
         if instruction.opname == "STORE_ATTR":
             yield str(instruction.argval)
-    if "setattr" in code.co_names or "__dict__" in code.co_names:
-        yield from {"setattr", "__dict__"} & {*code.co_names}
+    yield from _BY_NAME.intersection(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _set_in(inner)
