@@ -113,8 +113,9 @@ def _of_itself(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 def _has_what_it_says(klass: type) -> bool:
     """Tell whether objects of a class have no methods but those of the class: no proxies, mocks or the like."""
-    plain = klass.__new__ is object.__new__ and type(klass).__call__ is type.__call__
-    return plain and klass.__getattribute__ is object.__getattribute__ and not hasattr(klass, "__getattr__")
+    defined = {name for base in klass.__mro__ if base is not object for name in vars(base)}
+    makes_others = type(klass).__call__ is not type.__call__ or "__new__" in defined
+    return not makes_others and defined.isdisjoint({"__getattr__", "__getattribute__"})
 
 
 def _named(spout: Any, function: Any, name: ast.expr) -> Any:
