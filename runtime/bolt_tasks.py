@@ -90,7 +90,12 @@ class BatchBoltTask:
         """Execute tuples, which become the bolt's own."""
 
         def call() -> None:
-            execute_tuples(self.bolt, tuples, source)
+            if self._other is None:
+                execute_tuples(self.bolt, tuples, source)
+            else:
+                self._other.before_execute()
+                execute_tuples(self.bolt, tuples, source)
+                self._other.after_execute(self._who())
             self.collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure)
@@ -110,9 +115,11 @@ class BatchBoltTask:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
-        who = f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
-        self._other.check(who)
-        return DeferredTask(pack_gathered(self.bolt, self._gathers, who, registry), emitted)
+        self._other.check(self._who())
+        return DeferredTask(pack_gathered(self.bolt, self._gathers, self._who(), registry), emitted)
+
+    def _who(self) -> str:
+        return f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
 
 
 class BasicBoltAtCommit(IBatchBolt):
