@@ -95,14 +95,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack_gathered(bolt: Any, names: Sequence[str], who: str, registry: Registry) -> bytes:
-    """Return the attributes of `names` that a bolt has, as bytes.
+    """Return the attributes of `names`, and which of them a bolt has not, as bytes.
 
     Raises:
         NotGathered: one holds what is no plain data; the message names `who` and the attribute.
     """
     values = {name: getattr(bolt, name) for name in names if hasattr(bolt, name)}
     try:
-        return _packed(values, registry)
+        return _packed((values, [name for name in names if name not in values]), registry)
     except Exception:
         for name, value in values.items():
             try:
@@ -124,9 +124,13 @@ def _packed(values: Any, registry: Registry) -> bytes:
 
 
 def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
-    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed."""
-    for name, value in _Unpickler(io.BytesIO(packed), registry).load().items():
+    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed, and no others of these."""
+    values, missing = _Unpickler(io.BytesIO(packed), registry).load()
+    for name, value in values.items():
         setattr(bolt, name, value)
+    for name in missing:
+        if hasattr(bolt, name):  # `prepare` has set it, and `execute` has deleted it
+            delattr(bolt, name)
 
 
 # ---------------------------------------------------------------------------------------- what is not gathered

@@ -147,6 +147,12 @@ def test_a_mapped_file_is_refused(tmp_path: Any) -> None:
         sent(numpy.memmap(tmp_path / "m", mode="w+", shape=3))
 
 
+def test_what_was_deleted_is_not_there_at_the_commit() -> None:
+    prepared = Holder(first=True, rows=[])
+    restore_gathered(prepared, pack_gathered(Holder(rows=[1]), ["first", "rows", "never"], "", REGISTRY), REGISTRY)
+    assert vars(prepared) == {"rows": [1]}
+
+
 # ---------------------------------------------------------------------------------------- beside
 
 
