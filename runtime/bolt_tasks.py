@@ -162,7 +162,7 @@ def begin_batch(
         bolt = env.fresh_bolt(component)
         bolt.prepare(env.conf(component), env.context(component, task), collector, attempt)
         collector.flush()
-        gathers = gathered_by(bolt) if planned.deferred else None
+        gathers = gathered_by(planned.component.obj) if planned.deferred else None
         made.append(BatchBoltTask(bolt, component, task, collector, on_failure, gathers))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure) else None

@@ -250,6 +250,35 @@ def test_what_changes_nothing_beside_is_executed_on_the_executors(how: str) -> N
     assert sorted(LEDGERS["t"].all()) == list(range(20))
 
 
+class NamesOneSo(Store):
+    """Has an attribute of its own that is named `gathers`."""
+
+    gathers = None
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.gathers: Any = []
+        self.last = None
+
+    def execute(self, tup: Tuple) -> None:
+        super().execute(tup)
+        self.last = tup[1]
+
+
+class TakesBack(Store):
+    """Says in its class what it gathers, and in `prepare` that it says nothing."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.gathers = None
+
+
+@pytest.mark.parametrize("kind", [NamesOneSo, TakesBack])
+def test_what_counts_is_what_was_said_when_the_topology_was_built(kind: Any) -> None:
+    run(kind("t"))
+    assert sorted(LEDGERS["t"].all()) == list(range(20))
+
+
 class IntoClass(Gathering):
     """Gathers in a dict that all batches share: it is the class's, and no `prepare` makes it."""
 
