@@ -124,7 +124,7 @@ def _packed(values: Any, registry: Registry) -> bytes:
 
 
 def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
-    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed, and no others of these."""
+    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed; it loses the others."""
     values, missing = _Unpickler(io.BytesIO(packed), registry).load()
     for name, value in values.items():
         setattr(bolt, name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -24,7 +25,7 @@ def check_gathers(bolt_id: str, bolt: Any) -> None:
     """Check that `gathers` names attributes of the bolt.
 
     Raises:
-        InvalidGathers: it is no sequence of names, names one twice, or one that no method of the class sets.
+        InvalidGathers: it is no sequence of names, names one twice, or one that nothing sets, or nothing can set.
     """
     names = getattr(bolt, "gathers", None)
     if names is None:
@@ -42,11 +43,17 @@ def check_gathers(bolt_id: str, bolt: Any) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InvalidGathers(f"{who} names {name!r} twice in gathers = {names!r}")
+        if isinstance(found := inspect.getattr_static(type(bolt), name, None), property) and found.fset is None:
+            raise InvalidGathers(
+                f"{who} gathers {name!r}, a property of {type(bolt).__name__} that cannot be set; name the attributes "
+                "that it is worked out from"
+            )
         known = _attributes(bolt) if known is None else known
         if name not in known and _BY_NAME.isdisjoint(known):
             raise InvalidGathers(
                 f"{who} gathers {name!r}, an attribute that no method of {type(bolt).__name__} sets"
-                f"{did_you_mean(name, sorted(known))}; name those that execute() changes"
+                f"{did_you_mean(name, sorted(known))}; name those that execute() changes, and annotate in the class "
+                f"what functions beside it set, as {name}: Any"
             )
 
 
