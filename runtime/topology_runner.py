@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import queue
 import threading
@@ -298,12 +297,13 @@ class TopologyRunner:
     def _spout_answered(self, answer: SpoutAnswer) -> None:
         """Begin the batches that the spout has; one write stores them all."""
         self.spout.answered()
+        if answer.begun:
+            self.spout.named(self._batches.begin, dict(answer.begun))
         if answer.error is not None:
             raise answer.error
         if not answer.more:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if answer.begun:
-            self.spout.named(self._batches.begin, dict(answer.begun))
             for metadata in answer.begun.values():
                 self._step(Initialized(metadata))
         elif answer.more is False and not self._state.active:
@@ -429,8 +429,23 @@ class TopologyRunner:
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
         self._committer.close()
-        close_all(self._env.plan.topology_id, (self.spout.close, self._engine.close, self._env.close), self._give_up)
+        closes = (self._close_spout, self._engine.close, self._env.close)
+        close_all(self._env.plan.topology_id, closes, self._give_up)
         self._store.close()
+
+    def _close_spout(self) -> None:
+        """Close the coordinator, and store what it began meanwhile: it is asked for it once."""
+        try:
+            self.spout.close()
+        finally:
+            self._keep_late_answers()
+
+    def _keep_late_answers(self) -> None:
+        while not self._inbox.empty():
+            message = self._inbox.get()
+            ours = not isinstance(self.error, (Fenced, SessionLost)) and not self.ended.is_set()
+            if isinstance(message, SpoutAnswer) and message.begun and ours:
+                self.spout.named(self._batches.begin, dict(message.begun))
 
     def _let_commit_end(self) -> None:
         """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
@@ -438,8 +453,7 @@ class TopologyRunner:
             self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
         until = time.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
         while self._committer.runs and time.monotonic() < until:
-            with contextlib.suppress(queue.Empty):
-                self._inbox.get(timeout=COMMITS_LOOK_SECS)
+            time.sleep(COMMITS_LOOK_SECS)
         for ended in self._committer.take_ended():
             if ended.failure is None and ended.error is None:
                 self._batches.recorded(ended.attempt)
