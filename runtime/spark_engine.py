@@ -73,7 +73,7 @@ class SparkEngine:
         self._shaper = WaveShaper(env.plan)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         level = log.getEffectiveLevel()
-        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, level)))
+        self._payload = sc.broadcast(cloudpickle.dumps((env.plan.for_executors(), env.epoch, level)))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:

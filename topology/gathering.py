@@ -21,6 +21,11 @@ def gathered_by(bolt: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
+def executes_at_commit(bolt: Any, deferred: bool) -> bool:
+    """Tell whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
+    return deferred and gathered_by(bolt) is None
+
+
 def check_gathers(bolt_id: str, bolt: Any) -> None:
     """Check that `gathers` names attributes of the bolt.
 
