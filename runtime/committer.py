@@ -98,8 +98,8 @@ class Committer:
         self._stopping = False
         self._closed = False
         name = f"stormline-commit-{self._env.plan.topology_id}"
-        self._thread = threading.Thread(target=self._work, daemon=True, name=name)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._work, daemon=True, name=name)
+        self.thread.start()
 
     # ------------------------------------------------------------------------------------ from the topology's loop
 

@@ -132,6 +132,11 @@ class TopologyRunner:
     def _wake(self) -> None:
         self._inbox.put(_Wake())
 
+    def calls_in(self, thread: threading.Thread) -> bool:
+        """Tell whether user code of this topology is called in a thread: then nothing ends while that waits for it."""
+        own = (self._waves.thread, self._committer.thread, self.spout.thread)
+        return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
+
     def lost(self, error: StormlineError) -> None:
         """Take note that this driver owns the topology no longer: stop at once."""
         self._lost = error

@@ -91,3 +91,26 @@ def test_all_tasks_have_come_back_before_the_topology_ends_whatever_one_of_them_
     with InProcessCluster() as cluster, pytest.raises(TopologyFailed, match="KeyboardInterrupt"):
         cluster.submit_topology("t", {}, built).await_drained(20)
     assert len(LEDGERS["t"].finished) == 2
+
+
+class Killing(StoreAtCommit):
+    """Stops its topology as it commits transaction 2."""
+
+    def finish_batch(self) -> None:
+        super().finish_batch()
+        if self.attempt.transaction_id == 2:
+            eventually(lambda: HANDLES)
+            HANDLES[0].kill()
+
+
+HANDLES: list[Any] = []
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_a_committer_may_stop_its_own_topology_which_ends_after_its_commit(tasks: int) -> None:
+    HANDLES.clear()
+    built = line("t", numbers(20), 5, lambda b: b.set_bolt("x", Killing("t"), tasks).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster:
+        HANDLES.append(cluster.submit(built, {"topology.max.spout.pending": 1}))
+        assert HANDLES[0].join(20) == 2
+    assert set(LEDGERS["t"].applied) == {1, 2}

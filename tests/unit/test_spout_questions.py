@@ -199,7 +199,47 @@ def test_what_a_coordinator_begins_while_the_topology_stops_is_not_lost() -> Non
         assert EVENTS["at the third"].wait(20)
         killing = threading.Thread(target=handle.kill)
         killing.start()
-        eventually(lambda: handle._runner._waves._thread.is_alive() is False)
+        eventually(lambda: handle._runner._waves.thread.is_alive() is False)
         EVENTS["go on"].set()
         killing.join()
     run_on(server, StaysAtThird)
+
+
+class Kills(Slow):
+    """Its coordinator stops its own topology, as do its emitters."""
+
+    def is_ready(self) -> bool:
+        return bool(HANDLES)
+
+    def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any:
+        self.kill("coordinator")
+        return super().initialize_transaction(txid, prev_metadata)
+
+    def emit_batch(self, attempt: Any, metadata: Any, collector: Any) -> None:
+        self.kill("emitter")
+
+    def kill(self, who: str) -> None:
+        if who in LEDGERS["t"].trail:
+            HANDLES[0].kill()
+            LEDGERS["t"].trail.append("came back")
+
+
+HANDLES: list[Any] = []
+
+
+class Killed(OfCoordinator):
+    emits_on_executors = False
+
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return self.make()
+
+
+@pytest.mark.parametrize("who", ["coordinator", "emitter"])
+def test_a_spout_may_stop_its_own_topology(who: str) -> None:
+    LEDGERS["t"].trail.append(who)
+    HANDLES.clear()
+    with InProcessCluster() as cluster:
+        handle = cluster.submit(build(Killed(Kills)))
+        HANDLES.append(handle)
+        handle.join(10)
+    assert "came back" in LEDGERS["t"].trail
