@@ -128,7 +128,12 @@ class BatchBoltTask:
         """Execute tuples, which become the bolt's own."""
 
         def call() -> None:
-            execute_tuples(self._executes, tuples, source)
+            if self._other is None:
+                execute_tuples(self._executes, tuples, source)
+            else:
+                self._other.before_execute()
+                execute_tuples(self._executes, tuples, source)
+                self._other.after_execute(self._who())
             self.collector.flush()
 
         return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
@@ -156,9 +161,11 @@ class BatchBoltTask:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
-        who = f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
-        self._other.check(who)
-        return DeferredTask(pack_gathered(self.bolt, self._gathers, who, registry), emitted)
+        self._other.check(self._who())
+        return DeferredTask(pack_gathered(self.bolt, self._gathers, self._who(), registry), emitted)
+
+    def _who(self) -> str:
+        return f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
 
 
 class BasicBoltAtCommit(IBatchBolt):
@@ -205,7 +212,7 @@ def begin_batch(
         add_auto_hooks(context)
         bolt.prepare(env.conf(component), context, collector, attempt)
         collector.flush()
-        gathers = gathered_by(bolt) if planned.deferred else None
+        gathers = gathered_by(planned.component.obj) if planned.deferred else None
         made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers, context))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure, *at) else None

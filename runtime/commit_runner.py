@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -138,7 +139,7 @@ class CommitTask:
         self.collector.finish("finish_batch")
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
-        gathers = gathered_by(self._bolt)
+        gathers = gathered_by(self._planned.component.obj)
         other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
         self._execute_all(inbox)
         if other is not None:
@@ -194,12 +195,11 @@ class _Turn:
             return
         begin = self._env.commit_threads.begin
         calls = [begin(task.task, partial(task.run, inbox.get(task.task, ())), caller) for task in self.here]
-        try:
+        with ExitStack() as all_ended:  # whatever one of them raises
+            for call in calls:
+                all_ended.callback(call.wait)
             if self.there is not None:
                 self.there.run(inbox)
-        finally:
-            for call in calls:
-                call.wait()
 
     def failure(self) -> Failure | None:
         """Return why it failed, a fatal reason first, or None."""

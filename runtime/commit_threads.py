@@ -36,6 +36,11 @@ class CommitThreads:
         else:
             thread.call(work)
 
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads in which tasks are called."""
+        with self._lock:
+            return [own.thread for own in self._threads.values()]
+
     def close(self) -> None:
         """Let the threads end."""
         with self._lock:

@@ -102,8 +102,8 @@ class Committer:
         self.overdue_in = ""
         """Where the commit was, when `overdue` last returned its attempt."""
         name = f"stormline-commit-{self._env.plan.topology_id}"
-        self._thread = threading.Thread(target=self._work, daemon=True, name=name)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._work, daemon=True, name=name)
+        self.thread.start()
 
     # ------------------------------------------------------------------------------------ from the topology's loop
 

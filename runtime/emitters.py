@@ -112,6 +112,10 @@ class Emitters:
         found = [(task, e.thread.running_since(), e.thread.thread) for task, e in emitters if e.thread is not None]
         return [(task, since, thread) for task, since, thread in found if since is not None]
 
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads in which emitters are called."""
+        return [emitter.thread.thread for emitter in self._distinct() if emitter.thread is not None]
+
     def _distinct(self) -> list[_Emitter]:
         with self._lock:
             return list(dict.fromkeys(self._emitters.values()))

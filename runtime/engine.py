@@ -56,9 +56,10 @@ class InProcessEngine:
 
     def __init__(self, env: TaskEnvironment, slots: int = 2, at_commit: bool = False) -> None:
         self._env = env
-        self._workers = TaskEnvironment(env.plan, env.epoch)
+        plan = env.plan.for_executors()
+        self._workers = TaskEnvironment(plan, env.epoch)
         self._layout = Layout(env.plan, slots, commit_only_stages(env.plan) if at_commit else frozenset())
-        self._committing = TaskEnvironment(env.plan, env.epoch)
+        self._committing = TaskEnvironment(plan, env.epoch)
         self._commit_slots: list[CommitSlot] = []
         self._slots = slots
 

@@ -19,6 +19,8 @@ import re
 import types
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from stormline.runtime.packed import reduced_array
@@ -93,14 +95,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack_gathered(bolt: Any, names: Sequence[str], who: str, registry: Registry) -> bytes:
-    """Return the attributes of `names` that a bolt has, as bytes.
+    """Return the attributes of `names`, and which of them a bolt has not, as bytes.
 
     Raises:
         NotGathered: one holds what is no plain data; the message names `who` and the attribute.
     """
     values = {name: getattr(bolt, name) for name in names if hasattr(bolt, name)}
     try:
-        return _packed(values, registry)
+        return _packed((values, [name for name in names if name not in values]), registry)
     except Exception:
         for name, value in values.items():
             try:
@@ -122,9 +124,13 @@ def _packed(values: Any, registry: Registry) -> bytes:
 
 
 def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
-    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed."""
-    for name, value in _Unpickler(io.BytesIO(packed), registry).load().items():
+    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed; it loses the others."""
+    values, missing = _Unpickler(io.BytesIO(packed), registry).load()
+    for name, value in values.items():
         setattr(bolt, name, value)
+    for name in missing:
+        if hasattr(bolt, name):  # `prepare` has set it, and `execute` has deleted it
+            delattr(bolt, name)
 
 
 # ---------------------------------------------------------------------------------------- what is not gathered
@@ -135,11 +141,21 @@ _ITEMS_MAX = 256
 _CONTAINERS = (list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter)
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A value; how much it holds, if that can be changed; and what, as far as it was looked at."""
+
+    value: Any
+    size: int | None
+    items: Sequence[_Seen] | None = None
+
+
 class OtherState:
     """What a bolt held after `prepare` besides what it gathers: `execute` must leave it as it was, or it would be lost.
 
     Told are attributes set anew, and changes of lists, dicts, sets and of objects of the bolt's own package, as far as
-    256 objects go.
+    256 objects go; of larger ones that they grow or shrink. What its classes hold is compared around each `execute`,
+    since what others prepare meanwhile may change that.
 
     Args:
         alone: whether no other task's `finish_batch` may change what this bolt shares with it meanwhile. Else only
@@ -154,16 +170,25 @@ class OtherState:
         self._alone = alone
         self._left = _ITEMS_MAX
         self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
+        self._of_classes: list[dict[str, _Seen]] = []
+
+    def before_execute(self) -> None:
+        """Take note of what the bolt's classes hold."""
+        self._left = _ITEMS_MAX
         self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
 
-    def check(self, who: str) -> None:
-        """Raise `NotGathered` where `execute` has changed what does not travel; `who` executed."""
+    def after_execute(self, who: str) -> None:
+        """Raise `NotGathered` where `execute` has changed what the bolt's classes hold; `who` executed."""
         self._left = _ITEMS_MAX
-        self._compare(self._attributes, self._of(self._bolt), who, "attribute")
         for klass, before in zip(self._classes, self._of_classes, strict=True):
             self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
 
-    def _compare(self, before: dict[str, Any], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
+    def check(self, who: str) -> None:
+        """Raise `NotGathered` where `execute` has changed attributes of the bolt that do not travel."""
+        self._left = _ITEMS_MAX
+        self._compare(self._attributes, self._of(self._bolt), who, "attribute")
+
+    def _compare(self, before: dict[str, _Seen], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
         present = dict(now)
         for name in [*before, *present.keys() - before.keys()]:
             if name not in before or name not in present or not self._is_as(before[name], present[name]):
@@ -178,45 +203,56 @@ class OtherState:
         yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
         for klass in type(bolt).__mro__:
             slots = vars(klass).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
+            for slot in (slots,) if isinstance(slots, str) else slots:
+                private = slot.startswith("__") and not slot.endswith("__")
+                name = f"_{klass.__name__.lstrip('_')}{slot}" if private else slot
                 if name not in self._names and name not in ("__dict__", "__weakref__") and hasattr(bolt, name):
                     yield name, getattr(bolt, name)
 
     def _data_of(self, klass: type) -> Iterator[tuple[str, Any]]:
-        for name, value in list(vars(klass).items()):
-            if not (name.startswith("__") or callable(value) or hasattr(value, "__get__")):
-                yield name, value
+        held = vars(klass)
+        return ((name, held[name]) for name in _data_names(klass, len(held)) if name in held)
 
-    def _seen(self, value: Any) -> tuple[Any, list[Any] | None]:
-        """Return a value, and what it holds, if that can be changed."""
+    def _seen(self, value: Any) -> _Seen:
         held = self._held(value)
-        return value, None if held is None else [self._seen(one) for one in held]
+        if held is None or len(held) >= self._left:  # nothing that could be changed, or too much to look at
+            return _Seen(value, None if held is None else len(held))
+        self._left -= 1 + len(held)
+        return _Seen(value, len(held), [self._seen(one) for one in _items(held)])
 
-    def _held(self, value: Any) -> list[Any] | None:
+    def _held(self, value: Any) -> Any:
+        """Return what holds the items of a value; None where it has none, or nobody here may tell who changed them."""
         kind: type = type(value)
         if not self._alone or value is self._bolt:
             return None
         if kind in _CONTAINERS:
-            held = value
-        elif _is_users(kind) and kind.__module__.partition(".")[0] == self._package:
-            held = getattr(value, "__dict__", ())
-        else:
-            return None
-        if len(held) >= self._left:
-            return None
-        self._left -= 1 + len(held)
-        return [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
+            return value
+        of_users = _is_users(kind) and kind.__module__.partition(".")[0] == self._package
+        return getattr(value, "__dict__", ()) if of_users else None
 
-    def _is_as(self, before: tuple[Any, list[Any] | None], now: Any) -> bool:
-        value, held = before
-        if value is not now:
+    def _is_as(self, before: _Seen, now: Any) -> bool:
+        if before.value is not now:
             return False
-        if held is None:
+        held = self._held(now)
+        if held is None or before.size is None:
             return True
-        present = self._held(now)
-        if present is None:
-            return True  # too much to tell
-        return len(present) == len(held) and all(map(self._is_as, held, present))
+        if len(held) != before.size:
+            return False
+        return before.items is None or all(map(self._is_as, before.items, _items(held)))
+
+
+@lru_cache(maxsize=256)  # it is asked around each call of `execute`
+def _data_names(klass: type, entries: int) -> tuple[str, ...]:
+    """Return under which names a class that has so many `entries` holds data, and not code."""
+    return tuple(
+        name
+        for name, value in list(vars(klass).items())
+        if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
+    )
+
+
+def _items(held: Any) -> list[Any]:
+    return [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
 
 
 def _is_users(klass: type) -> bool:

@@ -131,13 +131,14 @@ class TopologyHandle:
     def kill(self, timeout_secs: float | None = None) -> None:
         """Stop after the commit that runs now, and wait until it has stopped. The topology can be submitted again.
 
-        Called in the topology's own thread, by `on_wave`, it only asks to stop.
+        Called in a thread of the topology's own, by `on_wave` or by its spout or bolts, it only asks to stop.
 
         Raises:
             TimeoutError: it has not stopped within `timeout_secs`; it still will.
         """
         self._runner.stop()
-        if threading.current_thread() is self._thread:
+        here = threading.current_thread()
+        if here is self._thread or self._runner.calls_in(here):
             return
         if not self._runner.ended.wait(timeout_secs):
             raise TimeoutError(f"topology {self.name!r} has not stopped within {timeout_secs} s")

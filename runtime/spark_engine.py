@@ -93,7 +93,8 @@ class SparkEngine:
         self._given = GivenBlocks(sc)
         self._run = f"{env.plan.topology_id}/{env.epoch}/{uuid.uuid4().hex}"
         self._calls = _calls_directory(sc)
-        self._payload = sc.broadcast(cloudpickle.dumps((env.plan, env.epoch, log_levels(), self._calls)))
+        payload = (env.plan.for_executors(), env.epoch, log_levels(), self._calls)
+        self._payload = sc.broadcast(cloudpickle.dumps(payload))
         self._path = tuple(sys.path) if is_local(sc.master or "") else ()
 
     def _slots_max(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -29,9 +28,10 @@ _NOT_NOW = object()
 
 @dataclass(frozen=True, slots=True)
 class SpoutAnswer:
-    """What defines new batches, by txid, and whether there may be more now; None: ask later. `error`: it must stop.
+    """What defines new batches, by txid, and whether there may be more now; None: ask later.
 
-    `metrics`: what the coordinator has counted. It works for no attempt, so that counts at once.
+    `error`: why it must stop; what was begun before is to be stored all the same, since a coordinator is asked for it
+    once. `metrics`: what the coordinator has counted. It works for no attempt, so that counts at once.
     """
 
     begun: Mapping[int, Any] = field(default_factory=dict)
@@ -84,28 +84,30 @@ class SpoutQuestions:
         self.asked_at = None
 
     def _answer(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
+        begun: dict[int, Any] = {}
         try:
-            answer = self._define(first, room, prev, positions, known)
-            answer = dataclasses.replace(answer, metrics=self._spout.counted())
+            more = self._define(begun, first, room, prev, positions, known)
+            answer = SpoutAnswer(begun, more, metrics=self._spout.counted())
         except BaseException as error:
-            answer = SpoutAnswer(error=error)
+            answer = SpoutAnswer(begun, error=error)
         self._on_answer(answer)
 
-    def _define(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> SpoutAnswer:
-        begun: dict[int, Any] = {}
+    def _define(
+        self, begun: dict[int, Any], first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int
+    ) -> bool | None:
         until = time.monotonic() + ANSWER_SECS
         while len(begun) < room and not (begun and time.monotonic() >= until):
             txid = first + len(begun)
             self.question = f"is_ready of spout {self._env.plan.spout.id!r}, for transaction {txid}"
             ready = self._ask(self._spout.is_ready, positions, txid - 1 - known)
             if ready is not True:
-                return SpoutAnswer(begun, None if ready is _NOT_NOW else False)
+                return None if ready is _NOT_NOW else False
             self.question = f"what defines a batch of spout {self._env.plan.spout.id!r}, for transaction {txid}"
             metadata = self._ask(self._spout.initialize, txid, self._env.copied(prev))
             if metadata is _NOT_NOW:
-                return SpoutAnswer(begun, None)
+                return None
             prev = begun[txid] = self.named(self._env.copied, metadata)
-        return SpoutAnswer(begun, True)
+        return True
 
     def named(self, call: Callable[[Any], Any], metadata: Any) -> Any:
         """Call what packs metadata; an error of what the spout gave names the spout."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import queue
 import threading
@@ -137,6 +136,11 @@ class TopologyRunner:
 
     def _wake(self) -> None:
         self._inbox.put(_Wake())
+
+    def calls_in(self, thread: threading.Thread) -> bool:
+        """Tell whether user code of this topology is called in a thread: then nothing ends while that waits for it."""
+        own = (self._waves.thread, self._committer.thread, self.spout.thread)
+        return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
 
     def lost(self, error: StormlineError) -> None:
         """Take note that this driver owns the topology no longer: stop at once."""
@@ -305,12 +309,13 @@ class TopologyRunner:
         """Begin the batches that the spout has; one write stores them all."""
         self.spout.answered()
         self.progress.metrics.add(answer.metrics)
+        if answer.begun:
+            self.spout.named(self._batches.begin, dict(answer.begun))
         if answer.error is not None:
             raise answer.error
         if not answer.more:
             self._ask_spout_at = time.monotonic() + IDLE_SECS
         if answer.begun:
-            self.spout.named(self._batches.begin, dict(answer.begun))
             for metadata in answer.begun.values():
                 self._step(Initialized(metadata))
         elif answer.more is False and not self._state.active:
@@ -443,8 +448,23 @@ class TopologyRunner:
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
         self._committer.close()
-        close_all(self._env.plan.topology_id, (self.spout.close, self._engine.close, self._env.close), self._give_up)
+        closes = (self._close_spout, self._engine.close, self._env.close)
+        close_all(self._env.plan.topology_id, closes, self._give_up)
         self._store.close()
+
+    def _close_spout(self) -> None:
+        """Close the coordinator, and store what it began meanwhile: it is asked for it once."""
+        try:
+            self.spout.close()
+        finally:
+            self._keep_late_answers()
+
+    def _keep_late_answers(self) -> None:
+        while not self._inbox.empty():
+            message = self._inbox.get()
+            ours = not isinstance(self.error, (Fenced, SessionLost)) and not self.ended.is_set()
+            if isinstance(message, SpoutAnswer) and message.begun and ours:
+                self.spout.named(self._batches.begin, dict(message.begun))
 
     def _let_commit_end(self) -> None:
         """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
@@ -452,8 +472,7 @@ class TopologyRunner:
             self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
         until = time.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
         while self._committer.runs and time.monotonic() < until:
-            with contextlib.suppress(queue.Empty):
-                self._inbox.get(timeout=COMMITS_LOOK_SECS)
+            time.sleep(COMMITS_LOOK_SECS)
         for ended in self._committer.take_ended():
             if ended.failure is None and ended.error is None:
                 self._batches.recorded(ended.attempt)

@@ -48,8 +48,8 @@ class WaveThread:
         self._cancelled_at: float | None = None
         self._cancelling: threading.Thread | None = None
         self.wave: Wave | None = None
-        self._thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
-        self._thread.start()
+        self.thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
+        self.thread.start()
 
     @property
     def busy(self) -> bool:
@@ -129,7 +129,7 @@ class WaveThread:
     def close(self, wait_secs: float) -> None:
         """Let the thread end, with the wave that runs or, after a while, without it."""
         self._todo.put(None)
-        self._thread.join(FINISH_SECS)
-        if self._thread.is_alive():
+        self.thread.join(FINISH_SECS)
+        if self.thread.is_alive():
             self.cancel()
-            self._thread.join(0 if self.hangs else wait_secs)
+            self.thread.join(0 if self.hangs else wait_secs)

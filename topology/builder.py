@@ -112,6 +112,7 @@ class ComponentDeclarer:
             streams=dict(declarer.streams),
             inputs=dict(self._inputs),
             config=config,
+            columnar=isinstance(self._obj, IArrowBatchBolt),
         )
 
 

@@ -15,15 +15,15 @@ from stormline.topology.config import (
 )
 from stormline.topology.contracts import ICommitterTransactionalSpout, ISpout
 from stormline.topology.errors import InvalidComponent, InvalidConfig
-from stormline.topology.gathering import gathered_by
-from stormline.topology.graph import check_graph, graph_of
+from stormline.topology.gathering import executes_at_commit
+from stormline.topology.graph import check_graph, deferred_bolts, graph_of
 from stormline.topology.grouping import GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Stage, Transfer
-from stormline.topology.shipping import check_shippable_config
+from stormline.topology.shipping import check_sent, check_shippable_config
 from stormline.topology.topology import Component, Topology
 
 if TYPE_CHECKING:
-    import networkx as nx
+    pass
 
 
 def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None) -> Plan:
@@ -36,6 +36,7 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
 
     Raises:
         InvalidComponent: `topology` is no Topology.
+        NotShippable: a bolt that commits on the executors cannot be sent there.
         DeclarationError: the graph or the configuration is wrong.
     """
     if not isinstance(topology, Topology):
@@ -54,7 +55,7 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
     graph = graph_of(topology)
     order = list(nx.lexicographical_topological_sort(graph, key=list(topology.components).index))
     tasks = _assign_tasks(topology, config)
-    deferred = _deferred(topology, graph)
+    deferred = deferred_bolts(topology, graph)
     stage_of = _processing_stages(topology, order, tasks, deferred)
     commit_stage_of = _commit_stages(topology, order, deferred)
     components = {
@@ -67,6 +68,9 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
         )
         for name, component in topology.components.items()
     }
+    for planned in components.values():
+        if planned.commit_placement is Placement.EXECUTORS:
+            check_sent(planned.component)
     return Plan(
         topology=topology,
         config=config,
@@ -102,13 +106,6 @@ def _assign_tasks(topology: Topology, config: Mapping[str, Any]) -> dict[str, tu
     return tasks
 
 
-def _deferred(topology: Topology, graph: nx.MultiDiGraph[str]) -> set[str]:
-    import networkx as nx
-
-    committers = {bolt.id for bolt in topology.bolts if bolt.committer}
-    return committers.union(*(nx.descendants(graph, committer) for committer in committers))
-
-
 def _can_be_local(
     topology: Topology, source: str, target: str, kind: GroupingKind, tasks: Mapping[str, tuple[int, ...]]
 ) -> bool:
@@ -121,11 +118,6 @@ def _can_be_local(
     return sources == targets == 1 or (kind is GroupingKind.LOCAL_OR_SHUFFLE and targets >= sources)
 
 
-def _waits(component: Component, deferred: set[str]) -> bool:
-    """Tell whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
-    return component.id in deferred and gathered_by(component.obj) is None
-
-
 def _processing_stages(
     topology: Topology, order: list[str], tasks: Mapping[str, tuple[int, ...]], deferred: set[str]
 ) -> dict[str, int]:
@@ -135,7 +127,7 @@ def _processing_stages(
         stages = [
             stage_of[source.component] + (not _can_be_local(topology, source.component, name, grouping.kind, tasks))
             for source, grouping in components[name].inputs.items()
-            if source.component not in deferred and not _waits(components[name], deferred)
+            if source.component not in deferred and not executes_at_commit(components[name].obj, name in deferred)
         ]
         if stages:
             stage_of[name] = max(stages)

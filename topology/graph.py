@@ -32,6 +32,14 @@ def graph_of(topology: Topology) -> nx.MultiDiGraph[str]:
     return graph
 
 
+def deferred_bolts(topology: Topology, graph: nx.MultiDiGraph[str]) -> set[str]:
+    """Return the bolts that finish in the commit phase: committers, and what can be reached from one."""
+    import networkx as nx
+
+    committers = {bolt.id for bolt in topology.bolts if bolt.committer}
+    return committers.union(*(nx.descendants(graph, committer) for committer in committers))
+
+
 def check_graph(topology: Topology) -> None:
     """Check that every source exists, that there is no cycle, and that the spout reaches every bolt.
 

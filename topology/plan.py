@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -111,6 +111,18 @@ class Plan:
     def component_of_task(self) -> dict[int, str]:
         """Return the component of every task id."""
         return {task: planned.id for planned in self.components.values() for task in planned.tasks}
+
+    def for_executors(self) -> Plan:
+        """Return the plan without the objects that only the driver calls: they may hold what cannot be sent."""
+
+        def sent(planned: PlannedComponent) -> Component:
+            executes = planned.stage is not None and self.stages[planned.stage].placement is Placement.EXECUTORS
+            here = executes or planned.commit_placement is Placement.EXECUTORS
+            return planned.component if here else planned.component.without_object()
+
+        components = {name: replace(planned, component=sent(planned)) for name, planned in self.components.items()}
+        spout, *bolts = (components[name].component for name in self.topology.components)
+        return replace(self, topology=Topology(self.topology.id, spout, tuple(bolts)), components=components)
 
     def describe(self) -> dict[str, Any]:
         """Return what durable state depends on, as plain values: compared when a topology is submitted again."""

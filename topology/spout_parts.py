@@ -10,6 +10,7 @@ from typing import Any
 
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidSpout, did_you_mean
+from stormline.topology.gathering import names_set_by
 from stormline.topology.topology import ComponentKind
 
 COORDINATOR, EMITTER = "coordinator", "emitter"
@@ -47,7 +48,9 @@ def check_spout(spout_id: str, spout: Any, kind: ComponentKind) -> None:
         )
     for part in (COORDINATOR, EMITTER):
         for klass in _returned_classes(spout, getattr(spout, f"get_{part}")):
-            _check(f"{who}: get_{part} returns a {klass.__name__}", klass, _required(kind, part, commits))
+            required = _required(kind, part, commits)
+            if names_set_by(klass).isdisjoint(required):  # what `__init__` sets is looked at when the object is made
+                _check(f"{who}: get_{part} returns a {klass.__name__}", klass, required)
 
 
 def check_part(spout_id: str, made: Any, kind: ComponentKind, part: str, commits: bool = False) -> None:
@@ -90,17 +93,43 @@ def _returned_classes(spout: Any, method: Callable[..., Any]) -> Iterator[type]:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
         return
-    for node in ast.walk(tree):
+    for node in _of_itself(tree.body):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
             found = _named(spout, function, node.value.func)
-            if isinstance(found, type):
+            if isinstance(found, type) and _has_what_it_says(found):
                 yield found
+
+
+def _of_itself(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Give the nodes of the one function in `body`, without those of functions and classes within it."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    todo = [child for function in body for child in ast.iter_child_nodes(function)]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, inner):
+            yield node
+            todo += ast.iter_child_nodes(node)
+
+
+def _has_what_it_says(klass: type) -> bool:
+    """Tell whether objects of a class have no methods but those of the class: no proxies, mocks or the like."""
+    defined = {name for base in klass.__mro__ if base is not object for name in vars(base)}
+    makes_others = type(klass).__call__ is not type.__call__ or "__new__" in defined
+    return not makes_others and defined.isdisjoint({"__getattr__", "__getattribute__"})
 
 
 def _named(spout: Any, function: Any, name: ast.expr) -> Any:
     if isinstance(name, ast.Name):
-        return getattr(function, "__globals__", {}).get(name.id)
+        return _of_module(function, name.id)
     if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
-        owner = spout if name.value.id == "self" else getattr(function, "__globals__", {}).get(name.value.id)
+        owner = spout if name.value.id == "self" else _of_module(function, name.value.id)
         return inspect.getattr_static(owner, name.attr, None)
     return None
+
+
+def _of_module(function: Any, name: str) -> Any:
+    """Return what a function's module holds under a name, unless the name is another thing in the function."""
+    code = getattr(function, "__code__", None)
+    if code is None or name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+        return None
+    return function.__globals__.get(name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
-from stormline.topology.contracts import AnyBolt, AnySpout, IArrowBatchBolt
+from stormline.topology.contracts import AnyBolt, AnySpout
 from stormline.topology.grouping import GlobalStreamId, Grouping
 from stormline.topology.streams import StreamDeclaration
 
@@ -24,7 +24,10 @@ class ComponentKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One spout or bolt: the declared object and everything said about it."""
+    """One spout or bolt: the declared object and everything said about it.
+
+    `obj` is None in a process that never calls it. `columnar`: it is a bolt that takes record batches.
+    """
 
     id: str
     kind: ComponentKind
@@ -34,11 +37,11 @@ class Component:
     streams: Mapping[str, StreamDeclaration]
     inputs: Mapping[GlobalStreamId, Grouping]
     config: Mapping[str, Any]
+    columnar: bool = False
 
-    @property
-    def columnar(self) -> bool:
-        """Whether it is a bolt that takes record batches."""
-        return isinstance(self.obj, IArrowBatchBolt)
+    def without_object(self) -> Component:
+        """Return the same, for a process that never calls the object."""
+        return replace(self, obj=cast(Any, None))
 
 
 @dataclass(frozen=True, slots=True)

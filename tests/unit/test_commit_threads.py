@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from stormline import BaseTransactionalBolt, ICommitter, Tuple
+from stormline.errors import TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
-from tests.kit import LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
+from tests.kit import EVENTS, LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
 
 
 class IntoOwnConnection(BaseTransactionalBolt, ICommitter):
@@ -73,3 +74,43 @@ def test_a_basic_bolt_downstream_of_a_committer_is_prepared_called_and_cleaned_u
         cluster.submit_topology("t", {}, built).await_drained(20)
     assert len(OwnThreadBasic.threads) == 1
     eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("stormline-commit-")])
+
+
+class Interrupted(StoreAtCommit):
+    """Its first task ends as by Ctrl-C, while the others finish."""
+
+    def finish_batch(self) -> None:
+        if self.context.this_task_index == 0:
+            raise KeyboardInterrupt
+        EVENTS["never"].wait(0.3)
+        super().finish_batch()
+
+
+def test_all_tasks_have_come_back_before_the_topology_ends_whatever_one_of_them_raises() -> None:
+    built = line("t", numbers(20), 5, lambda b: b.set_bolt("x", Interrupted("t"), 3).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster, pytest.raises(TopologyFailed, match="KeyboardInterrupt"):
+        cluster.submit_topology("t", {}, built).await_drained(20)
+    assert len(LEDGERS["t"].finished) == 2
+
+
+class Killing(StoreAtCommit):
+    """Stops its topology as it commits transaction 2."""
+
+    def finish_batch(self) -> None:
+        super().finish_batch()
+        if self.attempt.transaction_id == 2:
+            eventually(lambda: HANDLES)
+            HANDLES[0].kill()
+
+
+HANDLES: list[Any] = []
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_a_committer_may_stop_its_own_topology_which_ends_after_its_commit(tasks: int) -> None:
+    HANDLES.clear()
+    built = line("t", numbers(20), 5, lambda b: b.set_bolt("x", Killing("t"), tasks).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster:
+        HANDLES.append(cluster.submit(built, {"topology.max.spout.pending": 1}))
+        assert HANDLES[0].join(20) == 2
+    assert set(LEDGERS["t"].applied) == {1, 2}

@@ -147,6 +147,12 @@ def test_a_mapped_file_is_refused(tmp_path: Any) -> None:
         sent(numpy.memmap(tmp_path / "m", mode="w+", shape=3))
 
 
+def test_what_was_deleted_is_not_there_at_the_commit() -> None:
+    prepared = Holder(first=True, rows=[])
+    restore_gathered(prepared, pack_gathered(Holder(rows=[1]), ["first", "rows", "never"], "", REGISTRY), REGISTRY)
+    assert vars(prepared) == {"rows": [1]}
+
+
 # ---------------------------------------------------------------------------------------- beside
 
 
@@ -162,7 +168,8 @@ class Gathering(Store):
 
     total: ClassVar[int] = 0
     by_key: ClassVar[dict[int, int]] = {}
-    __slots__ = ("slot",)
+    connections: ClassVar[dict[Any, object]] = {}
+    __slots__ = ("__own", "slot")
 
     def __init__(self, how: str) -> None:
         super().__init__("t")
@@ -173,8 +180,9 @@ class Gathering(Store):
         self.seen: dict[int, list[int]] = {0: []}
         self.last = None
         self.beside = Beside()
-        self.slot = 0
+        self.slot = self.__own = 0
         self.big = list(range(1000))
+        self.connections[batch_id, context.this_task_id] = object()
 
     def execute(self, tup: Tuple) -> None:
         super().execute(tup)
@@ -188,6 +196,12 @@ class Gathering(Store):
             self.beside.count += 1
         elif self.how == "slot":
             self.slot += 1
+        elif self.how == "slot of its own":
+            self.__own += 1
+        elif self.how == "container that becomes large":
+            self.seen.update({key: [] for key in range(1000)})
+        elif self.how == "large container that grows":
+            self.big.append(1)
         elif self.how == "class attribute":
             type(self).total += 1
         elif self.how == "container of the class":
@@ -210,6 +224,9 @@ def run(bolt: Any, config: Any = None) -> None:
         ("container", "attribute 'seen'", "add 'seen' to gathers"),
         ("object", "attribute 'beside'", "add 'beside' to gathers"),
         ("slot", "attribute 'slot'", "add 'slot' to gathers"),
+        ("slot of its own", "attribute '_Gathering__own'", "add '_Gathering__own' to gathers"),
+        ("container that becomes large", "attribute 'seen'", "add 'seen' to gathers"),
+        ("large container that grows", "attribute 'big'", "add 'big' to gathers"),
         ("class attribute", "class attribute Gathering's 'total'", "gather in an attribute of the object"),
         ("container of the class", "class attribute Gathering's 'by_key'", "gather in an attribute of the object"),
     ],
@@ -231,6 +248,51 @@ def test_what_execute_changes_beside_what_it_gathers_stops_the_topology_by_name(
 def test_what_changes_nothing_beside_is_executed_on_the_executors(how: str) -> None:
     run(Gathering(how))
     assert sorted(LEDGERS["t"].all()) == list(range(20))
+
+
+class NamesOneSo(Store):
+    """Has an attribute of its own that is named `gathers`."""
+
+    gathers = None
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.gathers: Any = []
+        self.last = None
+
+    def execute(self, tup: Tuple) -> None:
+        super().execute(tup)
+        self.last = tup[1]
+
+
+class TakesBack(Store):
+    """Says in its class what it gathers, and in `prepare` that it says nothing."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
+        super().prepare(conf, context, collector, batch_id)
+        self.gathers = None
+
+
+@pytest.mark.parametrize("kind", [NamesOneSo, TakesBack])
+def test_what_counts_is_what_was_said_when_the_topology_was_built(kind: Any) -> None:
+    run(kind("t"))
+    assert sorted(LEDGERS["t"].all()) == list(range(20))
+
+
+class IntoClass(Gathering):
+    """Gathers in a dict that all batches share: it is the class's, and no `prepare` makes it."""
+
+    gathers = ("shared",)
+    shared: ClassVar[dict[int, int]] = {}
+
+    def execute(self, tup: Tuple) -> None:
+        self.shared.update(dict.fromkeys(range(1000), tup[1]))
+
+
+def test_what_is_gathered_in_the_class_is_told_before_it_is_counted_twice() -> None:
+    with pytest.raises(TopologyFailed, match="changes class attribute IntoClass's 'shared'"):
+        run(IntoClass(""))
+    assert LEDGERS["t"].all() == []
 
 
 def test_a_bolt_that_reads_what_it_was_given_may_hold_anything() -> None:

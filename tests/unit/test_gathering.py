@@ -105,6 +105,33 @@ def test_what_names_no_attribute_is_refused(gathers: Any, message: str) -> None:
         check_gathers("count", given(gathers))
 
 
+class WorkedOut(Plain):
+    @property
+    def total(self) -> int:
+        return self.a + self.b
+
+    @property
+    def settable(self) -> int:
+        return self.a
+
+    @settable.setter
+    def settable(self, value: int) -> None:
+        self.a = value
+
+
+def test_a_property_is_gathered_where_it_can_be_set() -> None:
+    check_gathers("count", given(("settable",), WorkedOut()))
+    with pytest.raises(
+        InvalidGathers, match=r"\(WorkedOut\) gathers 'total', a property of WorkedOut that cannot be set"
+    ):
+        check_gathers("count", given(("total",), WorkedOut()))
+
+
+def test_what_functions_beside_the_class_set_is_to_be_annotated() -> None:
+    with pytest.raises(InvalidGathers, match="annotate in the class what functions beside it set, as beside: Any"):
+        check_gathers("count", given(("beside",)))
+
+
 def test_a_basic_bolt_gathers_nothing() -> None:
     with pytest.raises(
         InvalidGathers, match=r"bolt 'b' \(Basic\) has gathers = \(\), and is a BasicBolt, which gathers"

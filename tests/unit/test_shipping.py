@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
+import cloudpickle
 import pytest
 
+from stormline import ICommitter
+from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import NotShippable
+from stormline.topology.topology import Topology
+from tests.kit import LEDGERS, line, numbers
 from tests.unit.declaring_kit import Batch, FirstTask, Spout, builder
 
 
@@ -93,6 +100,66 @@ def test_a_spout_is_named_as_what_it_is() -> None:
         NotShippable, match=r"^transactional spout 'words' \(Spout\) cannot be sent .* 'connection' is a"
     ):
         builder(spout).build_topology()
+
+
+LOCK = threading.Lock()
+
+
+class InDriver(Holds, ICommitter):
+    """Uses a lock of its module, which holds what cannot be sent."""
+
+    gathers = None
+
+    def finish_batch(self) -> None:
+        with LOCK:
+            LEDGERS["t"].trail.append(self.attempt)
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.attempt = batch_id
+
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as it does with what a script defines
+
+
+def line_of(bolt: Any, **own: Any) -> Topology:
+    return line("t", numbers(4), 2, lambda b: b.set_bolt("x", bolt).global_grouping("spout").add_configurations(own))
+
+
+def test_what_lives_in_the_driver_may_use_what_cannot_be_sent() -> None:
+    topology = line_of(InDriver())
+    cloudpickle.dumps(compile_topology(topology).for_executors())
+    with InProcessCluster() as cluster:
+        cluster.submit(topology).await_drained(20)
+    assert len(LEDGERS["t"].trail) == 1
+
+
+def test_what_lives_in_the_driver_must_be_such_that_it_can_be_copied() -> None:
+    with pytest.raises(NotShippable) as caught:
+        line_of(InDriver(connection=threading.Lock()))
+    assert str(caught.value).startswith(
+        "batch bolt 'x' (InDriver) cannot be copied for each batch: attribute 'connection' is a _thread.lock, which "
+        "cannot be copied (cannot pickle '_thread.lock' object); open it in prepare(), not in __init__()"
+    )
+
+
+def test_a_spout_whose_emitters_live_in_the_driver_may_hold_anything() -> None:
+    spout = Spout(config={})
+    spout.emits_on_executors, spout.connection = False, threading.Lock()  # type: ignore[attr-defined]
+    b = builder(spout)
+    b.set_bolt("count", Batch()).shuffle_grouping("words")
+    cloudpickle.dumps(compile_topology(b.build_topology()).for_executors())
+
+
+def test_a_bolt_that_commits_on_the_executors_must_be_such_that_it_can_be_sent() -> None:
+    placed = {"topology.commit.placement": "executors"}
+    with pytest.raises(
+        NotShippable, match=r"^batch bolt 'x' \(InDriver\) cannot be sent to the executors: cannot pickle"
+    ):
+        compile_topology(line_of(InDriver()), placed)
+    with pytest.raises(
+        NotShippable, match=r"^batch bolt 'x' \(InDriver\) cannot be sent to the executors: cannot pickle"
+    ):
+        compile_topology(line_of(InDriver(), **placed))
 
 
 def test_a_custom_grouping_is_named_by_bolt_and_source() -> None:

@@ -167,3 +167,80 @@ def test_an_emitter_without_a_method_stops_the_topology_and_is_told_what_it_has_
 def test_the_emitter_of_a_committer_spout_has_a_commit() -> None:
     with InProcessCluster() as cluster, pytest.raises(TopologyFailed, match=r"which has no method commit\(\)"):
         cluster.submit_topology("t", {}, build(Committed())).await_committed(1, 20)
+
+
+class Connection:
+    """No part of a spout."""
+
+
+def plain_emit(attempt: Any, metadata: Any, collector: Any) -> None:
+    collector.emit([attempt, metadata])
+
+
+class FromConnection(Emitter):
+    def __init__(self, connect: Any) -> None:
+        self.connection = connect()
+
+
+class ByInit:
+    def __init__(self) -> None:
+        self.emit_batch = plain_emit
+
+
+class Proxy:
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+class InPlaceOf:
+    def __new__(cls) -> Any:
+        return Emitter()
+
+
+class WithFactory(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        def connect() -> Connection:
+            return Connection()
+
+        return FromConnection(connect)
+
+
+class WithLocalClass(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        class Local(Emitter):
+            def connect(self) -> Connection:
+                return Connection()
+
+        return Local()
+
+
+class WithLocalName(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        Connection = Emitter
+        return Connection()
+
+
+class WithProxy(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return Proxy(Emitter())
+
+
+class WithInit(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return ByInit()
+
+
+class WithNew(Parts, ITransactionalSpout):
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return InPlaceOf()
+
+
+@pytest.mark.parametrize("spout", [WithFactory, WithLocalClass, WithLocalName, WithProxy, WithInit, WithNew])
+def test_what_the_source_does_not_say_for_sure_is_left_to_the_object(spout: Any) -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", spout())
+    builder.set_bolt("store", Store("t")).global_grouping("spout")
+    with InProcessCluster() as cluster:
+        assert cluster.submit(builder.build_topology()).await_drained(20) == 3

@@ -12,6 +12,7 @@ import pytest
 from stormline import ITransactionalSpout, TransactionalTopologyBuilder
 from stormline.errors import TopologyFailed
 from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.memory_state_store import MemoryStateServer
 from tests.kit import EVENTS, LEDGERS, PlainSpout, Ranges, Store, eventually
 
 
@@ -149,3 +150,96 @@ def test_an_error_of_a_coordinator_stops_the_topology_with_its_traceback() -> No
         pytest.raises(TopologyFailed, match=r"(?s)Traceback.*in is_ready.*as it is asked"),
     ):
         cluster.submit_topology("t", {}, build(OfCoordinator(Broken))).await_committed(1, 20)
+
+
+class Pops:
+    """Takes what defines a batch out of a queue: what it was asked for once is nowhere else."""
+
+    queue: list[int]
+
+    def is_ready(self) -> bool:
+        return bool(self.queue)
+
+    def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any:
+        if txid == 3 and "second driver" not in LEDGERS["t"].trail:
+            self.at_third()
+        first = self.queue.pop(0)
+        return {"from": first, "to": first + 1}
+
+    def at_third(self) -> None:
+        raise ZeroDivisionError("at the third")
+
+
+class StaysAtThird(Pops):
+    def at_third(self) -> None:
+        EVENTS["at the third"].set()
+        EVENTS["go on"].wait(20)
+
+
+def run_on(server: MemoryStateServer, kind: Any) -> None:
+    LEDGERS["t"].trail.append("second driver")
+    with InProcessCluster(server) as cluster:
+        cluster.submit(build(OfCoordinator(kind))).await_drained(20)
+    assert sorted(offset for _, offset in LEDGERS["t"].all()) == list(range(5))
+
+
+def test_what_was_begun_before_an_error_of_the_coordinator_is_not_lost() -> None:
+    Pops.queue, server = list(range(5)), MemoryStateServer()
+    with InProcessCluster(server) as cluster, pytest.raises(TopologyFailed, match="at the third"):
+        cluster.submit(build(OfCoordinator(Pops)), {"topology.max.spout.pending": 5}).await_committed(3, 20)
+    run_on(server, Pops)
+
+
+def test_what_a_coordinator_begins_while_the_topology_stops_is_not_lost() -> None:
+    for name in ("at the third", "go on"):
+        EVENTS[name].clear()
+    Pops.queue, server = list(range(5)), MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit(build(OfCoordinator(StaysAtThird)), {"topology.max.spout.pending": 5})
+        assert EVENTS["at the third"].wait(20)
+        killing = threading.Thread(target=handle.kill)
+        killing.start()
+        eventually(lambda: handle._runner._waves.thread.is_alive() is False)
+        EVENTS["go on"].set()
+        killing.join()
+    run_on(server, StaysAtThird)
+
+
+class Kills(Slow):
+    """Its coordinator stops its own topology, as do its emitters."""
+
+    def is_ready(self) -> bool:
+        return bool(HANDLES)
+
+    def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any:
+        self.kill("coordinator")
+        return super().initialize_transaction(txid, prev_metadata)
+
+    def emit_batch(self, attempt: Any, metadata: Any, collector: Any) -> None:
+        self.kill("emitter")
+
+    def kill(self, who: str) -> None:
+        if who in LEDGERS["t"].trail:
+            HANDLES[0].kill()
+            LEDGERS["t"].trail.append("came back")
+
+
+HANDLES: list[Any] = []
+
+
+class Killed(OfCoordinator):
+    emits_on_executors = False
+
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return self.make()
+
+
+@pytest.mark.parametrize("who", ["coordinator", "emitter"])
+def test_a_spout_may_stop_its_own_topology(who: str) -> None:
+    LEDGERS["t"].trail.append(who)
+    HANDLES.clear()
+    with InProcessCluster() as cluster:
+        handle = cluster.submit(build(Killed(Kills)))
+        HANDLES.append(handle)
+        handle.join(10)
+    assert "came back" in LEDGERS["t"].trail
