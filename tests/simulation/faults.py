@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
-WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write")
+WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write", "driver: paused in a write", "driver: ousted")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
 RERUN_FAULTS = ("task: lost", "task: doubled", "task: recomputed")
 INPUT_FAULTS = ("task: cut input", "task: doubled block")
@@ -17,11 +17,14 @@ COMMIT_FAULTS = (*WAVE_FAULTS, "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
 BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
+CONNECTION_FAULTS = ("connection: flaps", "follower: lags")
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
     "driver: killed in a write": 0.02,
+    "driver: paused in a write": 0.05,
+    "driver: ousted": 0.01,
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),
@@ -30,6 +33,7 @@ WEIGHTS = {
     **dict.fromkeys(USER_FAULTS, 0.02),
     **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
+    **dict.fromkeys(CONNECTION_FAULTS, 0.1),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
     "task: recomputed": 0.2,
     "job: zombie": 0.2,
@@ -95,6 +99,10 @@ class Faults:
     def reconnect_secs(self) -> float:
         """Return what passes before the next attempt to connect."""
         return self._random.choice((0.05, 0.05, 0.3, 1.0) if self.on else (0.05,)) * (0.5 + self._random.random())
+
+    def lag_secs(self) -> float:
+        """Return how long a follower stays behind: a claim waits 6 s for the session of a driver that has died."""
+        return self._random.choice((0.1, 1.0, 9.0)) * (0.5 + self._random.random())
 
     def pause_secs(self) -> float:
         """Return how long a driver is paused: its session lasts about two seconds."""

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
+from stormline.runtime.committer import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.coordinator import ATTEMPTS_PER_EPOCH
 from stormline.runtime.envelope import unseal
 from stormline.runtime.state_tree import FOLDER
 from stormline.runtime.wave import Wave
 from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Request, Row, Token
+from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Change
 
@@ -21,11 +23,14 @@ TABLES = ("keyed", "total", "ledger")
 NODES_MAX = 9
 """How many znodes there may be beside the stored batches: those above them, too."""
 
-PROOF_SECS = 0.7
-"""How long a driver may lean on what it knew of its ownership."""
+STALE_SECS = 3.0
+"""How old may be what a driver is refused for: it takes as long to read it where the network is slow."""
 
-NEWS_SECS = 0.1
-"""How long it may take a driver to hear that its connection is gone."""
+SLACK_SECS = 0.2
+"""How long it may take a driver to call user code after it has made sure of its ownership."""
+
+NEWS_SECS = 0.005
+"""How long it may take a driver to hear that its connection is gone, and to call user code after it has looked."""
 
 
 class Violation(Exception):
@@ -87,12 +92,19 @@ class Oracle:
         self._check_chain()
 
     def _check_chain(self) -> None:
-        """See that a driver which finds this goes on where it must: a fixed batch begins where the one before ends."""
+        """See that a driver which finds this can go on: batches without gaps, the fixed ones first, each of which begins
+        where the one before ends."""
         ends = dict(self.positions)
+        fixed = True
         for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
             batch = self.stored.get(txid)
-            if batch is None or not batch["fixed"]:
-                break
+            if batch is None:
+                return self.broken(f"law 2: batch {txid} is not stored, later ones are: {sorted(self.stored)}")
+            if batch["fixed"] and not fixed:
+                return self.broken(f"law 2: batch {txid} is stored as fixed, the one before is not")
+            fixed = batch["fixed"]
+            if not fixed:
+                continue
             for partition, first, end in self._ranges(batch):
                 if first != ends.get(partition, 0):
                     self.broken(
@@ -100,6 +112,7 @@ class Oracle:
                         f"ends at {ends.get(partition, 0)}"
                     )
                 ends[partition] = end
+        return None
 
     def _check_owner(self, session: int, change: Change, claim: bool) -> None:
         if change.after is None:
@@ -116,6 +129,12 @@ class Oracle:
         elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
             self.broken(f"law 6: epoch {owner['epoch']} wrote, {before['epoch']} owns the topology")
         return None
+
+    def refused(self, client: SimKazooClient) -> None:
+        """See that a driver which is refused for another one's claim had reason to."""
+        secs = client.read_behind.get(f"{NODE}/live", 0.0)
+        if secs > STALE_SECS:
+            self.broken(f"law 6: a driver is refused for a claim that had ended {secs:.1f} s before")
 
     def _check_taken(self) -> None:
         """See that who takes the topology from a session that has not ended takes it from the dead."""
@@ -192,6 +211,8 @@ class Oracle:
         self._begun.add((component, task, token))
         if self._commit_ids.setdefault(token.txid, commit_id) != commit_id:
             self.broken(f"law 2: {token} commits under another id than an earlier attempt")
+        if commit_id != self.stored.get(token.txid, {}).get("commit_id", commit_id):
+            self.broken(f"law 2: {token} commits under another id than the one that is stored with its batch")
         if not self._placed:  # what runs on the executors may not have heard of it
             self._check_current(token.txid, token.attempt)
         if token.txid > self.committed + 1:
@@ -212,8 +233,16 @@ class Oracle:
         client = world.clients[process]
         if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > NEWS_SECS:
             self.broken(f"law 6: the commit of {token} begins without a connection")
-        if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
-            self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
+        if token.epoch < self._owner["epoch"]:
+            if world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS + SLACK_SECS:
+                self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
+            if client.connected_at > self._claimed_at and client.suspended_at is None:
+                self.broken(f"law 6: the commit of {token} begins, its driver connected after another one's claim")
+        # A driver that was paused right after it had looked begins what it was about to begin.
+        looked_before = process.paused_at > client.proof_came_at and world.now - process.resumed_at < NEWS_SECS
+        late = client.proofs_late < PROOF_TRIES and not looked_before
+        if late and world.now - client.proof_sent_at > PROOF_SECS + SLACK_SECS:
+            self.broken(f"law 6: the commit of {token} begins, the last proof of its ownership is too old")
 
     def effect(self, request: Request) -> None:
         """See a database transaction arrive."""

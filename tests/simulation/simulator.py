@@ -90,6 +90,8 @@ class Driver:
         try:
             self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
         except EXPECTED_ENDS as error:
+            if isinstance(error, AlreadyRunning):
+                world.oracle.refused(world.clients[self.process])
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
         except StormlineError as error:
             world.oracle.broken(f"a driver could not start: {type(error).__name__}: {error}")
@@ -155,6 +157,7 @@ class Simulator:
         world.zookeeper = ZooKeeper(world, world.oracle.applied)
         world.databases = Databases(world)
         world.source = Source(world.faults)
+        world.oust = self._oust
 
     def client(self, hosts: str, timeout: float, **options: Any) -> SimKazooClient:
         """Return what KazooClient(…) gives."""
@@ -233,6 +236,12 @@ class Simulator:
                 driver.handle._runner.stop()
         else:
             self._outage()
+
+    def _oust(self) -> None:
+        """Somebody deletes the claim of a driver that lives, and starts another one."""
+        if f"{NODE}/live" in self.world.zookeeper.nodes:
+            self.world.zookeeper.remove(f"{NODE}/live")
+        self._start()
 
     def _outage(self) -> None:
         zookeeper, world = self.world.zookeeper, self.world
