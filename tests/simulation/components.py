@@ -80,9 +80,13 @@ def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
 class Storing(BaseTransactionalBolt, ICommitter):
     """Gathers rows, and stores them when its batch is committed."""
 
-    gathers: Sequence[str] | None = ("rows", "made_up")
+    gathers: Sequence[str] | None = None
     table = ""
     first = 1
+
+    def __init__(self, declared: bool = False) -> None:
+        if declared:
+            self.gathers = ("rows", "made_up")
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("tx", "table", "rows", "made_up"))
@@ -141,8 +145,6 @@ class Ledger(Storing):
 class LockedLedger(Ledger):
     """Opens in `prepare` what cannot travel, so it does not say what it gathers."""
 
-    gathers = None
-
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)
         self.lock = threading.Lock()
@@ -167,8 +169,10 @@ class Audit(BaseTransactionalBolt):
 
 SPOUTS = {
     "plain": source.PlainSpout,
+    "plain on driver": source.DriverPlainSpout,
     "committer": source.CommitterSpout,
     "partitioned": source.PartitionedSpout,
+    "partitioned on driver": source.DriverPartitionedSpout,
     "opaque": source.OpaqueSpout,
     "opaque committer": source.CommitterOpaqueSpout,
     "opaque on driver": source.DriverOpaqueSpout,
@@ -183,6 +187,7 @@ class Shape:
     basic: bool
     placed: bool
     locked: bool
+    declared: bool
 
 
 @cache
@@ -190,9 +195,9 @@ def plan_of(shape: Shape) -> Plan:
     """Return the compiled topology."""
     builder = TransactionalTopologyBuilder("simulated", "spout", SPOUTS[shape.spout](), 2)
     builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2).shuffle_grouping("spout")
-    keyed = builder.set_bolt("keyed", Keyed(), 2).fields_grouping("mix", Fields("key"))
-    builder.set_bolt("total", Total(), 1).global_grouping("spout")
-    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(), 1).global_grouping("mix")
+    keyed = builder.set_bolt("keyed", Keyed(shape.declared), 2).fields_grouping("mix", Fields("key"))
+    builder.set_bolt("total", Total(shape.declared), 1).global_grouping("spout")
+    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping("mix")
     audit = builder.set_bolt("audit", Audit(), 1).global_grouping("keyed")
     audit.global_grouping("total").global_grouping("ledger")
     if shape.placed:

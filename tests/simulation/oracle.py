@@ -45,7 +45,7 @@ class Oracle:
         self._placed = placed
         self._claimed_at = 0.0
         self._pending_max = pending_max
-        self._plain = spout in ("plain", "committer")
+        self._plain = spout in ("plain", "plain on driver", "committer")
         self.violation: Violation | None = None
         self.committed = 0
         self.positions: dict[int, int] = {}
@@ -200,6 +200,13 @@ class Oracle:
                 self.broken(f"law 3: attempt {attempt} of {txid} after attempt {before}")
             self.replays += txid in self._attempts
             self._attempts[txid] = max(before, attempt)
+
+    def emits(self, attempt: TransactionAttempt, cleaned: int, kept: set[int]) -> None:
+        """See an emitter begin a batch: it keeps of the one before it what it needs, and of old ones nothing."""
+        if cleaned >= attempt.transaction_id:
+            self.broken(f"cleanup: {attempt} is emitted when all before {cleaned} was discarded, the batch before it too")
+        if len(kept) > 2 * self._pending_max + 2:
+            self.broken(f"bounded: an emitter keeps {len(kept)} batches, at most {self._pending_max} may be active")
 
     def commit_begins(self, component: str, task: int, token: Token, commit_id: int) -> None:
         """See user code begin to commit."""

@@ -138,7 +138,11 @@ class Simulator:
         self.world = world
         random = world.random
         self.shape = Shape(
-            random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2
+            random.choice(list(SPOUTS)),
+            basic=random.random() < 0.3,
+            placed=random.random() < 0.3,
+            locked=random.random() < 0.2,
+            declared=random.random() < 0.6,
         )
         self.slots = random.choice((1, 2, 3, 3))
         self.pending_max = random.choice((1, 2, 3, 5))

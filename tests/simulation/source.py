@@ -106,8 +106,12 @@ class Emitter:
         self.context = context
         self.index = context.this_task_index
         self.tasks = len(context.component_tasks(context.this_component_id))
+        self.kept: set[int] = set()
+        self.cleaned = 0
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: Any) -> None:
+        self.kept.add(attempt.transaction_id)
+        world().oracle.emits(attempt, self.cleaned, self.kept)
         for partition, first, end in metadata:
             if partition % self.tasks == self.index:
                 self._emit(attempt, collector, partition, first, end)
@@ -118,6 +122,11 @@ class Emitter:
             raise FailedException(f"partition {partition} cannot be read now")
         for offset in range(first, end):
             collector.emit([attempt, partition, offset, 0])
+
+    def cleanup_before(self, txid: int) -> None:
+        """Discard what it keeps of each batch before this one, as Storm's own executors do."""
+        self.cleaned = max(self.cleaned, txid)
+        self.kept = {kept for kept in self.kept if kept >= txid}
 
     def commit(self, attempt: TransactionAttempt) -> None:
         commit_id = self.context.commit_id(attempt)
@@ -207,6 +216,18 @@ class OpaqueSpout(_Spout, IOpaquePartitionedTransactionalSpout):
 
 class CommitterOpaqueSpout(OpaqueSpout, ICommitterTransactionalSpout):
     """Its emitters commit as well."""
+
+    emits_on_executors = False
+
+
+class DriverPlainSpout(PlainSpout):
+    """Its emitters run in the driver."""
+
+    emits_on_executors = False
+
+
+class DriverPartitionedSpout(PartitionedSpout):
+    """Its emitters run in the driver."""
 
     emits_on_executors = False
 
