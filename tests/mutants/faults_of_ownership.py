@@ -64,4 +64,13 @@ OWNERSHIP_FAULTS = (
         "result.partitions, wave_attempt.commit_id)",
         "result.partitions, known.commit_id or wave_attempt.commit_id)",
     ),
+    Mutant(
+        "commit-id-of-a-batch-that-was-fixed",
+        "2 sameness",
+        "A batch that was fixed, and of which no effect can have happened, keeps its commit id: where the state was set "
+        "back another batch comes by the id of one that was committed.",
+        "runtime/definitions.py",
+        "commit_id=batch.commit_id if frozen else int(",
+        "commit_id=batch.commit_id if batch.fixed else int(",
+    ),
 )

@@ -107,7 +107,7 @@ class Storing(BaseTransactionalBolt, ICommitter):
         world().oracle.commit_begins(self.table, self.context.this_task_index, token, commit_id)
         fail_on_order("committer: failed", "committer: bug")
         for key, rows in sorted(self.shares().items()):
-            send(self.table, key, token, rows)
+            send(self.table, key, token, rows, commit_id)
             fail_on_order("committer: failed", "committer: bug")
         self.collector.emit([self.attempt, self.table, len(self.rows), self.made_up])
 

@@ -18,6 +18,7 @@ USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "commit
 BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
 CONNECTION_FAULTS = ("connection: flaps", "follower: lags")
+STATE_FAULTS = ("state: set back",)
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
@@ -35,6 +36,7 @@ WEIGHTS = {
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
     **dict.fromkeys(CONNECTION_FAULTS, 0.1),
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
+    "state: set back": 1.0,
     "task: recomputed": 0.2,
     "job: zombie": 0.2,
     "closed unheard": 0.5,

@@ -58,7 +58,29 @@ class Oracle:
         self._begun: set[tuple[str, int, Token]] = set()
         self._commit_ids: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
+        self._contents: dict[tuple[int, int, str, str], tuple[Row, ...]] = {}
         self.replays = 0
+        self.told = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the history ends here: a law was broken, or people must decide what is to be done."""
+        return self.violation is not None or self.told
+
+    def backup(self) -> tuple[int, dict[int, Any], dict[int, int], dict[str, Any]]:
+        """Return what is known of the state as it is."""
+        return self.committed, dict(self.stored), dict(self.positions), self._owner
+
+    def set_back(self, backup: tuple[int, dict[int, Any], dict[int, int], dict[str, Any]]) -> None:
+        """Take note that the state is an earlier one: its next batch, if it is fixed, must be the same as it was."""
+        self.committed, stored, positions, self._owner = backup
+        self.stored, self.positions = dict(stored), dict(positions)
+        same = {txid for txid in self._frozen if self._frozen[txid] == stored.get(txid) and txid == self.committed + 1}
+        self._frozen = {txid: self._frozen[txid] for txid in same}
+        self._effects = {txid: effects for txid, effects in self._effects.items() if txid in same}
+        self._commit_ids = {txid: commit_id for txid, commit_id in self._commit_ids.items() if txid in same}
+        self._begun.clear()
+        self._attempts.clear()
 
     def broken(self, law: str) -> None:
         """Take note of the first violation; the simulation stops there."""
@@ -263,6 +285,9 @@ class Oracle:
                 self.broken(f"law 2: an effect of {request.token}, whose batch is stored as {batch}")
             self._frozen[txid] = batch
         effects = self._effects.setdefault(txid, {})
+        content = (txid, request.commit_id, request.table, request.key)
+        if self._contents.setdefault(content, request.rows) != request.rows:
+            self.broken(f"law 2: {request.token} brings other rows by the commit id of a batch before the state was set back")
         rows = effects.setdefault((request.table, request.key), request.rows)
         if rows != request.rows:
             self.broken(f"law 2: {request.token} brings {request.rows} to {request.table}, an earlier attempt {rows}")
