@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -23,7 +25,7 @@ from stormline import (
 from stormline.topology.plan import Plan
 from tests.simulation import source
 from tests.simulation.databases import Row, send, token_of
-from tests.simulation.source import fail_on_order
+from tests.simulation.source import fail_on_order, sleep_on_order
 from tests.simulation.world import world
 
 
@@ -38,6 +40,39 @@ class Key:
 
 
 KEYS = 3
+MOMENT = dt.datetime(2026, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+FORMS: tuple[tuple[Any, ...], ...] = (
+    (Key(0),),
+    (7, 7.0, Decimal(7), Decimal("7.00")),
+    (MOMENT, MOMENT.astimezone(dt.timezone(dt.timedelta(hours=2)))),
+)
+"""The keys, each in all forms that are equal: what a process saw before must not tell where a key goes."""
+
+
+def number_of(key: Any) -> int:
+    """Return which key this is, in whatever form."""
+    return 2 if isinstance(key, dt.datetime) else 0 if isinstance(key, Key) else 1
+
+
+class ByOffset:
+    """A grouping of the user's."""
+
+    def prepare(self, context: Any, stream: Any, target_tasks: Sequence[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, task_id: int, values: Sequence[Any]) -> list[int]:
+        return [self.tasks[(values[1] + values[2]) % len(self.tasks)]]
+
+
+GROUPINGS: tuple[Callable[[Any], Any], ...] = (
+    lambda bolt: bolt.shuffle_grouping("spout"),
+    lambda bolt: bolt.none_grouping("spout"),
+    lambda bolt: bolt.local_or_shuffle_grouping("spout"),
+    lambda bolt: bolt.partial_key_grouping("spout", Fields("partition")),
+    lambda bolt: bolt.fields_grouping("spout", Fields("partition", "offset")),
+    lambda bolt: bolt.custom_grouping("spout", ByOffset()),
+)
+"""How rows come from the spout to those who only pass them on."""
 
 
 class Mix(BaseBatchBolt):
@@ -74,7 +109,9 @@ class BasicMix(BaseBasicBolt):
 
 def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
     """Return a tuple for a row."""
-    return [attempt, Key((row[0] * 7 + row[1]) % KEYS), *row, world().faults.below(100)]
+    forms = FORMS[(row[0] * 7 + row[1]) % KEYS]
+    key = forms[world().faults.below(len(forms))] if len(forms) > 1 else forms[0]
+    return [attempt, key, *row, world().faults.below(100)]
 
 
 class Storing(BaseTransactionalBolt, ICommitter):
@@ -98,10 +135,11 @@ class Storing(BaseTransactionalBolt, ICommitter):
 
     def execute(self, tup: Tuple) -> None:
         self.made_up += tup[5] if self.first == 2 else 0
-        key = tup[1].number if self.first == 2 else 0
+        key = number_of(tup[1]) if self.first == 2 else 0
         self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
 
     def finish_batch(self) -> None:
+        sleep_on_order("committer: hangs")
         token = token_of(self.context, self.attempt)
         commit_id = self.context.commit_id(self.attempt)
         world().oracle.commit_begins(self.table, self.context.this_task_index, token, commit_id)
@@ -121,6 +159,10 @@ class Keyed(Storing):
 
     table = "keyed"
     first = 2
+
+    def execute(self, tup: Tuple) -> None:
+        world().oracle.routed(number_of(tup[1]), self.context.this_task_index)
+        super().execute(tup)
 
     def shares(self) -> dict[str, list[Row]]:
         shares: dict[str, list[Row]] = {}
@@ -194,7 +236,8 @@ class Shape:
 def plan_of(shape: Shape) -> Plan:
     """Return the compiled topology."""
     builder = TransactionalTopologyBuilder("simulated", "spout", SPOUTS[shape.spout](), 2)
-    builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2).shuffle_grouping("spout")
+    grouping = GROUPINGS[(list(SPOUTS).index(shape.spout) + shape.basic + 2 * shape.placed) % len(GROUPINGS)]
+    grouping(builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2))
     keyed = builder.set_bolt("keyed", Keyed(shape.declared), 2).fields_grouping("mix", Fields("key"))
     builder.set_bolt("total", Total(shape.declared), 1).global_grouping("spout")
     ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping("mix")

@@ -43,6 +43,7 @@ class SimEngine:
         self._commit_only = commit_only_stages(env.plan)
         self._executors = [Executor(world, env) for _ in range(EXECUTORS)]
         self._cancelled = False
+        self._old: SlotBlock = (0, b"")
         self._commits: list[CommitSlot] = []
         driver.on_kill.append(self._killed)
 
@@ -116,6 +117,15 @@ class SimEngine:
             mine = mine[: faults.below(len(mine))]
         if fault == "task: doubled block":
             mine = [*mine, mine[faults.below(len(mine))]]
+        if fault == "task: lost block":
+            del mine[faults.below(len(mine))]
+        if fault == "task: cut block":
+            to, block = mine.pop(faults.below(len(mine)))
+            mine.append((to, block[: faults.below(len(block))]))
+        if fault == "task: old block":  # of another wave, or for another task
+            mine.append(self._old)
+        elif mine:
+            self._old = mine[faults.below(len(mine))]
         gave = self._execute(layout, wave, stage, slot, mine)
         if fault in RERUN_FAULTS:
             self._pass_time(0.01)
@@ -180,6 +190,8 @@ class SimEngine:
                 raise EngineFailure("an executor that was lost on order")
         if fault == "job: no report":
             del got[faults.below(len(got))]
+        elif faults.strikes("job: cut report"):
+            got.append(got.pop()[: faults.below(40)])
         return got
 
     def _commit_part(self, runs: list[CommitSlot], wait_secs: float, replies: SimQueue) -> None:

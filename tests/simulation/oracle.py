@@ -60,6 +60,7 @@ class Oracle:
         self._attempts: dict[int, int] = {}
         self._contents: dict[tuple[int, int, str, str], tuple[Row, ...]] = {}
         self.replays = 0
+        self._routes: dict[int, int] = {}
         self.told = False
 
     @property
@@ -222,6 +223,11 @@ class Oracle:
                 self.broken(f"law 3: attempt {attempt} of {txid} after attempt {before}")
             self.replays += txid in self._attempts
             self._attempts[txid] = max(before, attempt)
+
+    def routed(self, key: int, task: int) -> None:
+        """See a key arrive: in whatever form, from wherever, and in each attempt it comes to the same task."""
+        if self._routes.setdefault(key, task) != task:
+            self.broken(f"law 9: key {key} is routed to task {task}, and was to {self._routes[key]}")
 
     def emits(self, attempt: TransactionAttempt, cleaned: int, kept: set[int]) -> None:
         """See an emitter begin a batch: it keeps of the one before it what it needs, and of old ones nothing."""

@@ -232,6 +232,9 @@ class Simulator:
             self._sets_back, self._restoring = False, True
             for driver in self.drivers:
                 driver.process.kill()
+        live = f"{NODE}/live"
+        if live in world.zookeeper.nodes and faults.strikes("driver: unclaimed"):
+            world.zookeeper.remove(live)
         if faults.on:
             if faults.chance(0.3):
                 world.source.more()

@@ -61,6 +61,7 @@ class PlainCoordinator:
 
     def is_ready(self) -> bool:
         fail_on_order("coordinator: failed")
+        sleep_on_order("coordinator: hangs")
         return any(end > self.ends.get(p, 0) for p, end in enumerate(world().source.ends))
 
     def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any:
@@ -85,6 +86,7 @@ class PartitionedCoordinator:
 
     def is_ready_after(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
         fail_on_order("coordinator: failed")
+        sleep_on_order("coordinator: hangs")
         ahead = batches_ahead * TAKE_MAX
         return any(end > end_of(positions.get(p)) + ahead for p, end in enumerate(world().source.ends))
 
@@ -97,6 +99,15 @@ def fail_on_order(kind: str, bug: str | None = None) -> None:
         raise FailedException(kind)
     if bug is not None and world().faults.strikes(bug):
         raise ZeroDivisionError(bug)
+
+
+def sleep_on_order(kind: str) -> None:
+    """Hang for a while, if it is time, where that holds up nobody else; perhaps longer than anybody waits."""
+    here = world()
+    if here.executing is None and here.faults.strikes(kind):
+        secs = here.faults.long_secs()
+        here.expect(secs)
+        here.sleep(secs)
 
 
 class Emitter:
@@ -118,6 +129,7 @@ class Emitter:
 
     def _emit(self, attempt: TransactionAttempt, collector: Any, partition: int, first: int, end: int) -> None:
         fail_on_order("emitter: failed")
+        sleep_on_order("emitter: hangs")
         if first < end and partition in world().source.hidden:
             raise FailedException(f"partition {partition} cannot be read now")
         for offset in range(first, end):
@@ -156,6 +168,7 @@ class OpaqueEmitter(Emitter):
 
     def emit_partition_batch(self, attempt: TransactionAttempt, collector: Any, partition: int, last: Any) -> Any:
         fail_on_order("emitter: failed")
+        sleep_on_order("emitter: hangs")
         source, faults = world().source, world().faults
         if partition in source.hidden or (faults.on and faults.chance(0.05)):
             return None
