@@ -26,7 +26,7 @@ SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
     "driver: killed in a write": 0.02,
-    "driver: paused in a write": 0.05,
+    "driver: paused in a write": 0.08,
     "driver: ousted": 0.01,
     "driver: unclaimed": 0.05,
     "expired before": 0.004,

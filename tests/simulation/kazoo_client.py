@@ -16,6 +16,9 @@ from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Process, SimEvent, SimQueue
 from tests.simulation.zookeeper import Op, ZooKeeper
 
+PROBE_SECS = 0.01
+"""Time after which a driver must know that its connection is gone."""
+
 Request = Callable[[int], Any]
 
 PING_SECS = 1.3
@@ -148,6 +151,7 @@ class SimKazooClient:
         self.state = "closed"
         self.suspended_at: float | None = None
         self.connected_at = 0.0
+        self.certain: Callable[[], bool] = lambda: False  # whether its driver is, of owning the topology
         self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
         self.proof_came_at = 0.0
         self.proofs_late = 0  # one after another that were old when they came
@@ -343,6 +347,7 @@ class SimKazooClient:
         self.state = "connected"
         self.connected_at = self.process.world.now
         self.suspended_at = None
+        self.process.world.after(2 * PROBE_SECS, self._probe_claim, self._session)
         self._tell(KazooState.CONNECTED)
         while self._queue and self.state == "connected":
             self._send(*self._queue.popleft())
@@ -378,8 +383,22 @@ class SimKazooClient:
         self._queue.clear()
         for result in pending:
             result.set_exception(error)
+        if state == "connecting":
+            self.process.world.after(PROBE_SECS, self._probe, self.suspended_at)
         if state != was:
             self._tell(KazooState.SUSPENDED if state == "connecting" else KazooState.LOST)
+
+    def _probe(self, suspended_at: float) -> None:
+        """See that who has had no connection for a while knows it."""
+        world, process = self.process.world, self.process
+        awake = process.alive and not process.paused and world.now - process.resumed_at >= PROBE_SECS
+        if self.suspended_at == suspended_at and awake and self.certain():
+            world.oracle.broken("law 6: a driver without a connection is certain that it owns the topology")
+
+    def _probe_claim(self, session: int) -> None:
+        """See that who has connected after another one's claim is not certain of its own."""
+        if self._session == session and self.process.alive and self.suspended_at is None and self.certain():
+            self.process.world.oracle.certain(session, self.connected_at)
 
     def _killed(self) -> None:
         """What was sent before still arrives, and then that the connection is closed."""

@@ -159,6 +159,11 @@ class Oracle:
         if secs > STALE_SECS:
             self.broken(f"law 6: a driver is refused for a claim that had ended {secs:.1f} s before")
 
+    def certain(self, session: int, connected_at: float) -> None:
+        """See that a driver which is certain that it owns the topology has not connected after another one's claim."""
+        if session != self._session and connected_at > self._claimed_at:
+            self.broken("law 6: a driver is certain that it owns the topology, and connected after another one's claim")
+
     def _check_taken(self) -> None:
         """See that who takes the topology from a session that has not ended takes it from the dead."""
         process = self._world.zookeeper.process_of(self._session)

@@ -109,7 +109,7 @@ class Driver:
 
     def _open(self, on_lost: OnLost) -> ZooKeeperStateStore:
         plan = self._simulator.plan
-        return ZooKeeperStateStore.open(
+        store = ZooKeeperStateStore.open(
             "zookeeper:2181",
             NODE.rpartition("/")[0],
             plan.topology_id,
@@ -119,6 +119,8 @@ class Driver:
             session_timeout_ms=SESSION_MS,
             connection_timeout_ms=CONNECTION_MS,
         )
+        self._simulator.world.clients[self.process].certain = store.connected
+        return store
 
     def _engine(self, env: TaskEnvironment) -> SimEngine:
         return SimEngine(self._simulator.world, env, self.process, self._simulator.slots)
