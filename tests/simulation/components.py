@@ -24,7 +24,7 @@ from stormline import (
 )
 from stormline.topology.plan import Plan
 from tests.simulation import source
-from tests.simulation.databases import Row, send, token_of
+from tests.simulation.databases import Row, Token, send, token_of
 from tests.simulation.source import fail_on_order, sleep_on_order
 from tests.simulation.world import world
 
@@ -43,10 +43,11 @@ KEYS = 3
 MOMENT = dt.datetime(2026, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
 FORMS: tuple[tuple[Any, ...], ...] = (
     (Key(0),),
-    (7, 7.0, Decimal(7), Decimal("7.00")),
-    (MOMENT, MOMENT.astimezone(dt.timezone(dt.timedelta(hours=2)))),
+    (28, 28.0, Decimal(28), Decimal("28.00")),
+    (MOMENT, MOMENT.astimezone(dt.timezone(dt.timedelta(hours=5)))),
 )
-"""The keys, each in all forms that are equal: what a process saw before must not tell where a key goes."""
+"""The keys, each in all forms that are equal: what a process saw before must not tell where a key goes. Hashed as they
+stand, the forms of one key would be of different tasks."""
 
 
 def number_of(key: Any) -> int:
@@ -139,10 +140,17 @@ class Storing(BaseTransactionalBolt, ICommitter):
         self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
 
     def finish_batch(self) -> None:
-        sleep_on_order("committer: hangs")
         token = token_of(self.context, self.attempt)
         commit_id = self.context.commit_id(self.attempt)
-        world().oracle.commit_begins(self.table, self.context.this_task_index, token, commit_id)
+        who = (self.table, self.context.this_task_index, token)
+        world().oracle.commit_begins(*who, commit_id)
+        try:
+            self._store(token, commit_id)
+        finally:
+            world().oracle.commit_ends(*who)
+
+    def _store(self, token: Token, commit_id: int) -> None:
+        sleep_on_order("committer: hangs")
         fail_on_order("committer: failed", "committer: bug")
         for key, rows in sorted(self.shares().items()):
             send(self.table, key, token, rows, commit_id)
@@ -240,7 +248,9 @@ def plan_of(shape: Shape) -> Plan:
     grouping(builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2))
     keyed = builder.set_bolt("keyed", Keyed(shape.declared), 2).fields_grouping("mix", Fields("key"))
     builder.set_bolt("total", Total(shape.declared), 1).global_grouping("spout")
-    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping("mix")
+    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping(
+        "mix"
+    )
     audit = builder.set_bolt("audit", Audit(), 1).global_grouping("keyed")
     audit.global_grouping("total").global_grouping("ledger")
     if shape.placed:

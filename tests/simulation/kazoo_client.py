@@ -347,7 +347,8 @@ class SimKazooClient:
         self.state = "connected"
         self.connected_at = self.process.world.now
         self.suspended_at = None
-        self.process.world.after(2 * PROBE_SECS, self._probe_claim, self._session)
+        for secs in (PROBE_SECS / 5, 2 * PROBE_SECS):
+            self.process.world.after(secs, self._probe_claim, self._session)
         self._tell(KazooState.CONNECTED)
         while self._queue and self.state == "connected":
             self._send(*self._queue.popleft())
@@ -394,6 +395,14 @@ class SimKazooClient:
         awake = process.alive and not process.paused and world.now - process.resumed_at >= PROBE_SECS
         if self.suspended_at == suspended_at and awake and self.certain():
             world.oracle.broken("law 6: a driver without a connection is certain that it owns the topology")
+
+    def probe_unclaimed(self, removed_at: float) -> None:
+        """See that who has been told that its claim has vanished knows it."""
+        world, process = self.process.world, self.process
+        told = self.suspended_at is None and self.connected_at < removed_at and world.now > self._deaf_until
+        awake = process.alive and not process.paused and process.resumed_at < removed_at
+        if told and awake and self._session is not None and self.server.up_to_date(self._session) and self.certain():
+            world.oracle.broken("law 6: a driver whose claim was deleted is certain that it owns the topology")
 
     def _probe_claim(self, session: int) -> None:
         """See that who has connected after another one's claim is not certain of its own."""

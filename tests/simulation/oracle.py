@@ -45,6 +45,7 @@ class Oracle:
         self._placed = placed
         self._claimed_at = 0.0
         self._pending_max = pending_max
+        self._emitters = 2 if spout in ("committer", "opaque committer") else 0
         self._plain = spout in ("plain", "plain on driver", "committer")
         self.violation: Violation | None = None
         self.committed = 0
@@ -56,6 +57,7 @@ class Oracle:
         self._frozen: dict[int, Any] = {}
         self._effects: dict[int, dict[tuple[str, str], tuple[Row, ...]]] = {}
         self._begun: set[tuple[str, int, Token]] = set()
+        self._running: set[tuple[str, int, Token]] = set()
         self._commit_ids: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
         self._contents: dict[tuple[int, int, str, str], tuple[Row, ...]] = {}
@@ -115,8 +117,7 @@ class Oracle:
         self._check_chain()
 
     def _check_chain(self) -> None:
-        """See that a driver which finds this can go on: batches without gaps, the fixed ones first, each of which begins
-        where the one before ends."""
+        """See that a driver which finds this can go on: no gaps, the fixed batches first, each from where the last ends."""
         ends = dict(self.positions)
         fixed = True
         for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
@@ -188,6 +189,11 @@ class Oracle:
         self.committed = txid
         if txid not in self.stored:
             return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
+        emitters = {task for component, task, token in self._begun if component == "emitter" and token.txid == txid}
+        if len(emitters) < self._emitters:
+            return self.broken(
+                f"law 5: {txid} is committed, of its emitters only those of tasks {emitters} were asked to"
+            )
         expected = self._expected(self.stored[txid])
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
         contents: dict[tuple[Row, ...], str] = {}
@@ -237,7 +243,9 @@ class Oracle:
     def emits(self, attempt: TransactionAttempt, cleaned: int, kept: set[int]) -> None:
         """See an emitter begin a batch: it keeps of the one before it what it needs, and of old ones nothing."""
         if cleaned >= attempt.transaction_id:
-            self.broken(f"cleanup: {attempt} is emitted when all before {cleaned} was discarded, the batch before it too")
+            self.broken(
+                f"cleanup: {attempt} is emitted when all before {cleaned} was discarded, the batch before it too"
+            )
         if len(kept) > 2 * self._pending_max + 2:
             self.broken(f"bounded: an emitter keeps {len(kept)} batches, at most {self._pending_max} may be active")
 
@@ -248,7 +256,10 @@ class Oracle:
             self.broken(f"law 7: {component} {task} is asked twice to commit {token}")
         if not any(begun == token for *_, begun in self._begun):
             self._check_ownership(token)
+        self._check_alone(token)
         self._begun.add((component, task, token))
+        if not self._placed:  # from one in another process nobody hears how it ends
+            self._running.add((component, task, token))
         if self._commit_ids.setdefault(token.txid, commit_id) != commit_id:
             self.broken(f"law 2: {token} commits under another id than an earlier attempt")
         if commit_id != self.stored.get(token.txid, {}).get("commit_id", commit_id):
@@ -257,6 +268,16 @@ class Oracle:
             self._check_current(token.txid, token.attempt)
         if token.txid > self.committed + 1:
             self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def commit_ends(self, component: str, task: int, token: Token) -> None:
+        """See user code come back from a commit."""
+        self._running.discard((component, task, token))
+
+    def _check_alone(self, token: Token) -> None:
+        """See that the effects of an attempt end before those of the next one begin."""
+        for component, _, other in self._running:
+            if other.epoch == token.epoch and other != token:
+                self.broken(f"law 3: the commit of {token} begins while {component} commits {other}")
 
     def _check_current(self, txid: int, attempt: int) -> None:
         """See that no user code is called for an attempt that this driver has replaced by another one."""
@@ -298,7 +319,9 @@ class Oracle:
         effects = self._effects.setdefault(txid, {})
         content = (txid, request.commit_id, request.table, request.key)
         if self._contents.setdefault(content, request.rows) != request.rows:
-            self.broken(f"law 2: {request.token} brings other rows by the commit id of a batch before the state was set back")
+            self.broken(
+                f"law 2: {request.token} brings other rows by the commit id of a batch before the state was set back"
+            )
         rows = effects.setdefault((request.table, request.key), request.rows)
         if rows != request.rows:
             self.broken(f"law 2: {request.token} brings {request.rows} to {request.table}, an earlier attempt {rows}")

@@ -44,6 +44,9 @@ CALM_SECS = 300.0
 
 LOOK_SECS = 0.4
 
+TOLD_SECS = 0.05
+"""Time after which a driver has been told that its claim was deleted."""
+
 SET_BACK = 0.3
 """Of so many histories the state may be set back, each once: most end there, with an error that says so."""
 
@@ -237,6 +240,8 @@ class Simulator:
         live = f"{NODE}/live"
         if live in world.zookeeper.nodes and faults.strikes("driver: unclaimed"):
             world.zookeeper.remove(live)
+            for client in world.clients.values():
+                world.after(TOLD_SECS, client.probe_unclaimed, world.now)
         if faults.on:
             if faults.chance(0.3):
                 world.source.more()

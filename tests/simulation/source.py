@@ -142,7 +142,12 @@ class Emitter:
 
     def commit(self, attempt: TransactionAttempt) -> None:
         commit_id = self.context.commit_id(attempt)
-        world().oracle.commit_begins("emitter", self.index, token_of(self.context, attempt), commit_id)
+        who = ("emitter", self.index, token_of(self.context, attempt))
+        world().oracle.commit_begins(*who, commit_id)
+        try:
+            sleep_on_order("committer: hangs")
+        finally:
+            world().oracle.commit_ends(*who)
 
     def close(self) -> None: ...
 

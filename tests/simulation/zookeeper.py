@@ -137,6 +137,10 @@ class ZooKeeper:
                 session.watches.discard(path)
                 session.connection.watched(event)
 
+    def up_to_date(self, number: int) -> bool:
+        """Tell whether a session lives, and sees all that was applied."""
+        return number in self._sessions and self._sessions[number].view is None
+
     def behind_secs(self, number: int, path: str) -> float:
         """Return for how long a znode has been otherwise than this session reads it."""
         session = self._sessions.get(number)
