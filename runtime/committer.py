@@ -29,8 +29,8 @@ PROOF_SECS = 0.5
 """Age from which the last confirmed write no longer shows that this driver owns the topology."""
 
 PROOF_TRIES = 3
-"""How often ZooKeeper is asked for a proof that is not too old when it comes: the driver may have slept meanwhile. Where
-it is never younger ZooKeeper is that slow."""
+"""How often ZooKeeper is asked for a proof that is not too old when it comes: the driver may have slept meanwhile.
+Where it is never younger ZooKeeper is that slow."""
 
 SIGNAL_SECS = 0.005
 """Time between two signals that commits have ended, while more of them follow: waking the loop for each would take

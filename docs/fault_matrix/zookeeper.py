@@ -148,7 +148,7 @@ ROWS = (
     Row(
         key="zookeeper-lags",
         fault="a server of an ensemble is behind the others, and is asked",
-        must="whose the topology is, and who claims it, is read as it is: no driver goes on, or is refused, by what was",
+        must="whose the topology is is read as it is: no driver goes on, and none is refused, for what was",
         simulated=("follower: lags",),
         real=Open("no test holds one server of an ensemble back"),
     ),

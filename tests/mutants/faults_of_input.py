@@ -50,7 +50,8 @@ INPUT = (
         "exactly once",
         "The next batch of an opaque spout begins where this one began, in the same wave.",
         "runtime/emission.py",
-        "            self._positions[partition] = position\n            partitions[partition] = PartitionBatch(position, recorder",
+        "            self._positions[partition] = position\n"
+        "            partitions[partition] = PartitionBatch(position, recorder",
         "            partitions[partition] = PartitionBatch(position, recorder",
     ),
     Mutant(

@@ -11,7 +11,8 @@ OWNERSHIP_FAULTS = (
     Mutant(
         "record-proves-from-its-answer",
         "6 fencing",
-        "A record shows the ownership from when its answer came, not from when it was sent: a driver may sleep between.",
+        "A record shows the ownership from when its answer came, not from when it was sent: a driver may sleep "
+        "between.",
         COMMITTER,
         "                self._proved = begun\n",
         "                self._proved = passed_secs()\n",
@@ -59,7 +60,8 @@ OWNERSHIP_FAULTS = (
     Mutant(
         "first-commit-id-stays",
         "2 sameness",
-        "A batch that is fixed anew, before any commit of it, keeps the stored commit id: it commits under another one.",
+        "A batch that is fixed anew, before any commit of it, keeps the stored commit id: it commits under another "
+        "one.",
         "runtime/definitions.py",
         "result.partitions, wave_attempt.commit_id)",
         "result.partitions, known.commit_id or wave_attempt.commit_id)",
@@ -67,11 +69,11 @@ OWNERSHIP_FAULTS = (
     Mutant(
         "commit-id-of-a-batch-that-was-fixed",
         "2 sameness",
-        "A batch that was fixed, and of which no effect can have happened, keeps its commit id: where the state was set "
-        "back another batch comes by the id of one that was committed.",
+        "A batch that was fixed, and of which no effect can have happened, keeps its commit id: where the state was "
+        "set back another batch comes by the id of one that was committed.",
         "runtime/definitions.py",
-        "commit_id=batch.commit_id if frozen else int(",
-        "commit_id=batch.commit_id if batch.fixed else int(",
+        "batch.commit_id if frozen else",
+        "batch.commit_id if batch.fixed else",
     ),
     Mutant(
         "cleanup-of-the-committed",

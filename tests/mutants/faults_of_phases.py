@@ -14,14 +14,6 @@ PHASES = (
         "            committed=begun,\n",
     ),
     Mutant(
-        "overdue-commit-not-waited-for",
-        "3 attempts",
-        "The next attempt commits while the one before, which is overdue, has its effects still.",
-        "runtime/committer.py",
-        "            if time.monotonic() - commit.timed_out_at < self._timeout_secs:\n                return\n",
-        "",
-    ),
-    Mutant(
         "begun-not-noted",
         "2 sameness",
         "A committer does not note that a commit has begun, of which effects may have happened.",
@@ -130,8 +122,12 @@ PHASES = (
         "5 complete",
         "What a bolt has gathered is put into it before it is prepared, which makes it empty again.",
         "runtime/commit_runner.py",
-        "        self._bolt.prepare(conf, context, self.collector, self._attempt)\n        if self._deferred.gathered is not None:\n            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n",
-        "        if self._deferred.gathered is not None:\n            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n        self._bolt.prepare(conf, context, self.collector, self._attempt)\n",
+        "        self._bolt.prepare(conf, context, self.collector, self._attempt)\n"
+        "        if self._deferred.gathered is not None:\n"
+        "            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n",
+        "        if self._deferred.gathered is not None:\n"
+        "            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n"
+        "        self._bolt.prepare(conf, context, self.collector, self._attempt)\n",
     ),
     Mutant(
         "emitter-does-not-commit",

@@ -45,6 +45,7 @@ class SimEngine:
         self._cancelled = False
         self._old: SlotBlock = (0, b"")
         self._commits: list[CommitSlot] = []
+        self._replies: SimQueue | None = None  # of the commit that runs
         driver.on_kill.append(self._killed)
 
     def _killed(self) -> None:
@@ -54,6 +55,8 @@ class SimEngine:
     def _executor_lost(self, number: int) -> None:
         self._executors[number].process.kill()
         self._executors[number] = Executor(self._world, self._env)
+        if self._replies is not None:
+            self._replies.put(EngineFailure("an executor that was lost while a commit ran on it"))
 
     # ------------------------------------------------------------------------------------ waves
 
@@ -162,7 +165,7 @@ class SimEngine:
         """Run one turn of a commit on the executors; what failed may still go on."""
         world, faults = self._world, self._world.faults
         fault = faults.one_of(COMMIT_FAULTS)
-        replies = SimQueue(world)
+        replies = self._replies = SimQueue(world)
         self._commits = []
         parts = split(request, self._slots)
         for number, sealed in enumerate(parts):
@@ -182,7 +185,10 @@ class SimEngine:
             raise EngineFailure("the driver lost sight of the job on order")
         got: list[bytes] = []
         for _ in parts:
-            got.append(replies.get())
+            reply = replies.get()
+            if isinstance(reply, EngineFailure):
+                raise reply
+            got.append(reply)
             if fault == "job: failed":
                 raise EngineFailure("a job that failed on order")
             if fault == "job: executor lost":
@@ -201,9 +207,11 @@ class SimEngine:
         replies.put(runs[-1].sealed_reply())
 
     def cancel_commit(self, attempt: TransactionAttempt) -> None:
-        """Begin no further call of user code; one that is under way goes on."""
+        """Begin no further call of user code; one that is under way goes on. Spark tells of it when it has heard of it."""
         for slot in self._commits:
             slot.abandon()
+        if self._replies is not None and not self._world.faults.chance(0.2):
+            self._replies.put(EngineFailure("cancelled"))
 
     def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
         """Return the calls that run on the executors that live: what they would have told of."""

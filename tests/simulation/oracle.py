@@ -117,7 +117,7 @@ class Oracle:
         self._check_chain()
 
     def _check_chain(self) -> None:
-        """See that a driver which finds this can go on: no gaps, the fixed batches first, each from where the last ends."""
+        """See that a driver which finds this can go on: no gaps, the fixed ones first, each from where the last ends."""
         ends = dict(self.positions)
         fixed = True
         for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
