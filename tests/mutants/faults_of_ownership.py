@@ -46,8 +46,8 @@ OWNERSHIP_FAULTS = (
         "6 fencing",
         "A driver that claims reads without sync: it is refused for one that has ended.",
         "runtime/zookeeper_claim.py",
-        "    session.sync(node)\n",
-        "",
+        "    session.sync(node)\n    names",
+        "    names",
     ),
     Mutant(
         "second-half-first",

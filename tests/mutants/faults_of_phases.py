@@ -42,8 +42,8 @@ PHASES = (
         "liveness",
         "When a transaction is recorded, the next one that waits is not told to commit.",
         "runtime/coordinator.py",
-        "return _commit_head(replace(state, committed=txid, active=rest))",
-        "return replace(state, committed=txid, active=rest), []",
+        "return _commit_head(replace(state, committed=txid, active=state.active.without_first()))",
+        "return replace(state, committed=txid, active=state.active.without_first()), []",
     ),
     Mutant(
         "good-ones-after-a-bad-one",

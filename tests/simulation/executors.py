@@ -207,7 +207,7 @@ class SimEngine:
         replies.put(runs[-1].sealed_reply())
 
     def cancel_commit(self, attempt: TransactionAttempt) -> None:
-        """Begin no further call of user code; one that is under way goes on. Spark tells of it when it has heard of it."""
+        """Begin no further call of user code; one that is under way goes on. Spark may not have heard of it yet."""
         for slot in self._commits:
             slot.abandon()
         if self._replies is not None and not self._world.faults.chance(0.2):

@@ -38,7 +38,8 @@ WEIGHTS = {
     **dict.fromkeys(HANGS, 0.01),
     **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
-    **dict.fromkeys(CONNECTION_FAULTS, 0.1),
+    "connection: flaps": 0.1,
+    "follower: lags": 0.3,
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
     "state: set back": 1.0,
     "task: recomputed": 0.2,
@@ -109,7 +110,7 @@ class Faults:
 
     def lag_secs(self) -> float:
         """Return how long a follower stays behind: a claim waits 6 s for the session of a driver that has died."""
-        return self._random.choice((0.1, 1.0, 9.0)) * (0.5 + self._random.random())
+        return self._random.choice((0.1, 1.0, 9.0, 9.0)) * (0.5 + self._random.random())
 
     def pause_secs(self) -> float:
         """Return how long a driver is paused: its session lasts about two seconds."""

@@ -155,7 +155,6 @@ class SimKazooClient:
         self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
         self.proof_came_at = 0.0
         self.proofs_late = 0  # one after another that were old when they came
-        self.read_behind: dict[str, float] = {}  # for how long each znode was otherwise already when it was read last
         self._deaf_until = 0.0
         self._timeout_secs = timeout
         self._listeners: list[Callable[[str], None]] = []
@@ -185,8 +184,13 @@ class SimKazooClient:
         return self.request(lambda number: self.server.sync(number, path))
 
     def get_async(self, path: str, watch: Callable[[Any], None] | None = None) -> SimAsyncResult:
+        world = self.process.world
+        asked_at = world.now
+
         def get(number: int) -> Any:
-            self.read_behind[path] = self.server.behind_secs(number, path)
+            behind_secs = self.server.behind_secs(number, path) - (world.now - asked_at)
+            if path.endswith("/live") and behind_secs > 0:
+                world.oracle.looks(behind_secs)
             return self.server.get(number, path, watch is not None)
 
         return self.request(get, watch=(path, watch))

@@ -99,8 +99,6 @@ class Driver:
         try:
             self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
         except EXPECTED_ENDS as error:
-            if isinstance(error, AlreadyRunning):
-                world.oracle.refused(world.clients[self.process])
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
         except StormlineError as error:
             world.oracle.broken(f"a driver could not start: {type(error).__name__}: {error}")
