@@ -118,16 +118,12 @@ PHASES = (
         "                inbox[delivery[2]] = [delivery]\n",
     ),
     Mutant(
-        "state-of-before-prepare",
+        "gathered-left-behind",
         "5 complete",
-        "What a bolt has gathered is put into it before it is prepared, which makes it empty again.",
+        "What a bolt has gathered on the executors does not reach its commit.",
         "runtime/commit_runner.py",
-        "        self._bolt.prepare(conf, context, self.collector, self._attempt)\n"
-        "        if self._deferred.gathered is not None:\n"
-        "            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n",
-        "        if self._deferred.gathered is not None:\n"
-        "            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)\n"
-        "        self._bolt.prepare(conf, context, self.collector, self._attempt)\n",
+        "        if self._deferred.gathered is not None:\n",
+        "        if self._deferred.gathered is not None and not self._deferred.gathered:\n",
     ),
     Mutant(
         "emitter-does-not-commit",
