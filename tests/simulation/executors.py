@@ -137,6 +137,8 @@ class SimEngine:
                 gave = again
             elif fault == "task: recomputed" and faults.chance(0.5):  # while it is read, and read on
                 begin, end = sorted((faults.below(len(gave) + 1), faults.below(len(gave) + 1)))
+                if faults.chance(0.5):  # just one block later than all others
+                    begin, end = max(begin, 1), max(begin, 1) + 1
                 gave = [*gave[:begin], *again[begin:end], *gave[end:]]
             elif fault == "task: recomputed":  # who reads it early finds the one, who reads it late the other
                 places = sorted({(stage_of(block), to) for to, block in gave + again})

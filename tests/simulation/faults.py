@@ -42,7 +42,7 @@ WEIGHTS = {
     "follower: lags": 0.3,
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
     "state: set back": 1.0,
-    "task: recomputed": 0.2,
+    "task: recomputed": 0.3,
     "job: zombie": 0.2,
     "job: cut report": 0.05,
     "closed unheard": 0.5,

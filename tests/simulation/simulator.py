@@ -154,7 +154,7 @@ class Simulator:
             basic=random.random() < 0.3,
             placed=random.random() < 0.3,
             locked=random.random() < 0.2,
-            declared=random.random() < 0.6,
+            declared=random.random() < 0.75,
         )
         self.slots = random.choice((1, 2, 3, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
