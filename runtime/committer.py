@@ -28,6 +28,9 @@ LOOK_SECS = 0.02
 PROOF_SECS = 0.5
 """Age from which the last confirmed write no longer shows that this driver owns the topology."""
 
+PROOF_TRIES = 3
+"""How often ZooKeeper is asked for a proof that is not too old when it comes: the driver may have slept meanwhile.
+Where it is never younger ZooKeeper is that slow."""
 
 SIGNAL_SECS = 0.005
 """Time between two signals that commits have ended, while more of them follow: waking the loop for each would take
@@ -62,7 +65,7 @@ class _Commit:
 
 class Committer:
     """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1), while the
-    connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership.
+    connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership was asked for.
 
     A commit that outlives its deadline begins no further call of user code, and is not recorded; but the one that runs
     keeps its place until it comes back, so that its effects end before the next attempt's begin, as in Storm.
@@ -232,8 +235,10 @@ class Committer:
         if not self._store.connected():
             time.sleep(LOOK_SECS)
             return False
-        now = passed_secs()
-        if now - self._proved > PROOF_SECS:
+        for _ in range(PROOF_TRIES):
+            now = passed_secs()
+            if now - self._proved <= PROOF_SECS:
+                break
             try:
                 self._store.write([])
             except BaseException as error:

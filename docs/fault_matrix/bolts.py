@@ -75,6 +75,7 @@ ROWS = (
             "that what it still does comes before the replay's; where it stands is told, again and again"
         ),
         simulated=(
+            "committer: hangs",
             f"{COMMITTER}test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of",
             f"{HOSTILE_RUNNER}test_a_commit_that_was_abandoned_begins_nothing_more_when_it_wakes_up",
         ),

@@ -102,7 +102,7 @@ ROWS = (
         key="driver-sleeps",
         fault="sleeps past its session, another one takes over, and it wakes up (zombie)",
         must="each of its writes is refused and it ends; its database writes are turned away by the token",
-        simulated=("driver: paused", "closed unheard"),
+        simulated=("driver: paused", "driver: paused in a write", "closed unheard"),
         real=("driver-stop", f"{ZK_STORE}TestTakeOver::test_a_driver_that_slept_past_its_session_writes_nothing"),
     ),
     Row(
@@ -220,7 +220,9 @@ ROWS = (
         must="it proves its ownership before it begins a commit: time that was slept through counts",
         simulated=(
             "driver: paused",
+            "driver: paused in a write",
             f"{COMMITTER}test_a_machine_that_slept_proves_its_ownership_before_the_next_commit",
+            f"{COMMITTER}test_a_driver_that_slept_while_it_proved_its_ownership_proves_it_again",
         ),
         real=Open("no test puts a machine to sleep"),
     ),

@@ -93,6 +93,7 @@ ROWS = (
         fault="puts a snapshot back that lacks just the last transaction",
         must="the database's fence holds the transaction under another commit id: the topology stops, at each start",
         simulated=(
+            "state: set back",
             f"{OF_OPERATORS}test_a_state_set_back_by_the_last_transaction_is_refused_whether_its_batch_comes_out_the_same_or_not",
         ),
         real=(f"{SET_BACK}test_a_snapshot_that_lacks_just_the_last_transaction_is_refused_by_its_commit_id",),

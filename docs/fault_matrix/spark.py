@@ -107,16 +107,22 @@ ROWS = (
     ),
     Row(
         key="spark-block-doubled",
-        fault="a block comes twice, or changed",
+        fault="a block comes twice, cut, not at all, or from another wave",
         must="the counts do not match: replayed",
-        simulated=("task: doubled block", f"{COMPLETE}test_a_block_that_is_lost_doubled_or_cut_means_a_replay"),
+        simulated=(
+            "task: doubled block",
+            "task: lost block",
+            "task: cut block",
+            "task: old block",
+            f"{COMPLETE}test_a_block_that_is_lost_doubled_or_cut_means_a_replay",
+        ),
         real=Open("Spark was never seen to do it"),
     ),
     Row(
         key="spark-report-lost",
         fault="a task's report does not reach the driver",
         must="the attempts are not accepted, and replayed",
-        simulated=("job: no report", f"{COMPLETE}test_every_slots_report_is_needed"),
+        simulated=("job: no report", "job: cut report", f"{COMPLETE}test_every_slots_report_is_needed"),
         real=Open("Spark was never seen to do it"),
     ),
     Row(

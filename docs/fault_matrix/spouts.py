@@ -32,6 +32,7 @@ ROWS = (
         fault="is_ready of a coordinator sleeps",
         must="it is asked in a thread of its own; what is ready after one question begins",
         simulated=(
+            "coordinator: hangs",
             f"{UNIT}test_spout_questions.py::test_what_a_coordinator_that_sleeps_has_ready_begins_after_one_question",
         ),
         real=Open("coordinators live in the driver, with Spark as without"),
@@ -243,6 +244,7 @@ ROWS = (
         fault="an emitter in the driver hangs as it emits, or as it commits",
         must="it is told of, and waited for: what it remembers is needed; its replay follows when it comes back",
         simulated=(
+            "emitter: hangs",
             f"{OF_EMITTERS}test_an_emitter_that_hangs_is_told_of_waited_for_and_goes_on_with_what_it_remembers",
         ),
         real=Open("both are calls in the driver, under any engine"),

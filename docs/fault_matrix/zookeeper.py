@@ -50,6 +50,7 @@ ROWS = (
         must="connected again; no commit begins meanwhile",
         simulated=(
             "lost request",
+            "connection: flaps",
             f"{COMMITTER}test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_back",
         ),
         real=("zookeeper-cut", f"{ZK_STORE}TestLostAnswers::test_an_interruption_passes"),
@@ -145,6 +146,13 @@ ROWS = (
         ),
     ),
     Row(
+        key="zookeeper-lags",
+        fault="a server of an ensemble is behind the others, and is asked",
+        must="whose the topology is is read as it is: no driver goes on, and none is refused, for what was",
+        simulated=("follower: lags",),
+        real=Open("no test holds one server of an ensemble back"),
+    ),
+    Row(
         key="zookeeper-leader",
         fault="the ensemble elects another leader",
         must="an interruption, as any",
@@ -176,7 +184,11 @@ ROWS = (
         key="zookeeper-claim-deleted",
         fault="somebody deletes the claim of a live driver, or puts a copy in its place",
         must="the driver stops",
-        simulated=(f"{STORE}test_the_write_of_a_zombie_is_rejected_after_a_take_over",),
+        simulated=(
+            "driver: unclaimed",
+            "driver: ousted",
+            f"{STORE}test_the_write_of_a_zombie_is_rejected_after_a_take_over",
+        ),
         real=(
             f"{ZK_STORE}TestTakeOver::test_a_claim_that_vanishes_is_noticed_without_a_write",
             f"{ZK_STORE}TestTakeOver::test_a_claim_that_was_deleted_and_copied_is_another_ones",

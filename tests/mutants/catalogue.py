@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.faults_of_commits import COMMITS
 from tests.mutants.faults_of_coordination import COORDINATION
+from tests.mutants.faults_of_input import INPUT
+from tests.mutants.faults_of_ownership import OWNERSHIP_FAULTS
+from tests.mutants.faults_of_phases import PHASES
 from tests.mutants.faults_of_processing import PROCESSING
 from tests.mutants.faults_of_state import STATE
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*COORDINATION, *PROCESSING, *COMMITS, *STATE)
+MUTANTS: tuple[Mutant, ...] = (*COORDINATION, *PROCESSING, *COMMITS, *STATE, *OWNERSHIP_FAULTS, *PHASES, *INPUT)

@@ -77,9 +77,9 @@ COORDINATION = (
         "2 sameness",
         "A batch is given to the committer before all that defines it has been stored.",
         RUNNER,
-        "self._spout.named(self._batches.fix, fixed)\n",
+        "self.spout.named(self._batches.fix, fixed)\n",
         "self._batches.known.update(fixed)\n            for result in good:\n                self._accept(result)\n"
-        "            good = []\n            self._spout.named(self._batches.fix, fixed)\n",
+        "            good = []\n            self.spout.named(self._batches.fix, fixed)\n",
     ),
     Mutant(
         "begun-batch-not-frozen",

@@ -103,8 +103,8 @@ PROCESSING = (
         "5 complete",
         "Tuples that wait in a sender's buffers when it finishes are neither sent nor counted.",
         STAGE_RUNNER,
-        "            for exchange in run.exchanges:\n",
-        "            for exchange in run.exchanges[1:]:\n",
+        "            for route in run.packed_routes:\n",
+        "            for route in run.packed_routes[1:]:\n",
     ),
     Mutant(
         "fixed-anew-beside-old-ones",

@@ -7,7 +7,7 @@ import pytest
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.mutant import ROOT, Mutant
 
-MUTANTS_MIN = 20
+MUTANTS_MIN = 90
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -22,8 +24,8 @@ from stormline import (
 )
 from stormline.topology.plan import Plan
 from tests.simulation import source
-from tests.simulation.databases import Row, send, token_of
-from tests.simulation.source import fail_on_order
+from tests.simulation.databases import Row, Token, send, token_of
+from tests.simulation.source import fail_on_order, sleep_on_order
 from tests.simulation.world import world
 
 
@@ -38,6 +40,40 @@ class Key:
 
 
 KEYS = 3
+MOMENT = dt.datetime(2026, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+FORMS: tuple[tuple[Any, ...], ...] = (
+    (Key(0),),
+    (28, 28.0, Decimal(28), Decimal("28.00")),
+    (MOMENT, MOMENT.astimezone(dt.timezone(dt.timedelta(hours=5)))),
+)
+"""The keys, each in all forms that are equal: what a process saw before must not tell where a key goes. Hashed as they
+stand, the forms of one key would be of different tasks."""
+
+
+def number_of(key: Any) -> int:
+    """Return which key this is, in whatever form."""
+    return 2 if isinstance(key, dt.datetime) else 0 if isinstance(key, Key) else 1
+
+
+class ByOffset:
+    """A grouping of the user's."""
+
+    def prepare(self, context: Any, stream: Any, target_tasks: Sequence[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, task_id: int, values: Sequence[Any]) -> list[int]:
+        return [self.tasks[(values[1] + values[2]) % len(self.tasks)]]
+
+
+GROUPINGS: tuple[Callable[[Any], Any], ...] = (
+    lambda bolt: bolt.shuffle_grouping("spout"),
+    lambda bolt: bolt.none_grouping("spout"),
+    lambda bolt: bolt.local_or_shuffle_grouping("spout"),
+    lambda bolt: bolt.partial_key_grouping("spout", Fields("partition")),
+    lambda bolt: bolt.fields_grouping("spout", Fields("partition", "offset")),
+    lambda bolt: bolt.custom_grouping("spout", ByOffset()),
+)
+"""How rows come from the spout to those who only pass them on."""
 
 
 class Mix(BaseBatchBolt):
@@ -74,15 +110,21 @@ class BasicMix(BaseBasicBolt):
 
 def mixed(attempt: TransactionAttempt, row: Row) -> list[Any]:
     """Return a tuple for a row."""
-    return [attempt, Key((row[0] * 7 + row[1]) % KEYS), *row, world().faults.below(100)]
+    forms = FORMS[(row[0] * 7 + row[1]) % KEYS]
+    key = forms[world().faults.below(len(forms))] if len(forms) > 1 else forms[0]
+    return [attempt, key, *row, world().faults.below(100)]
 
 
 class Storing(BaseTransactionalBolt, ICommitter):
     """Gathers rows, and stores them when its batch is committed."""
 
-    gathers: Sequence[str] | None = ("rows", "made_up")
+    gathers: Sequence[str] | None = None
     table = ""
     first = 1
+
+    def __init__(self, declared: bool = False) -> None:
+        if declared:
+            self.gathers = ("rows", "made_up")
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("tx", "table", "rows", "made_up"))
@@ -94,16 +136,24 @@ class Storing(BaseTransactionalBolt, ICommitter):
 
     def execute(self, tup: Tuple) -> None:
         self.made_up += tup[5] if self.first == 2 else 0
-        key = tup[1].number if self.first == 2 else 0
+        key = number_of(tup[1]) if self.first == 2 else 0
         self.rows.append((key, (tup[self.first], tup[self.first + 1], tup[self.first + 2])))
 
     def finish_batch(self) -> None:
         token = token_of(self.context, self.attempt)
         commit_id = self.context.commit_id(self.attempt)
-        world().oracle.commit_begins(self.table, self.context.this_task_index, token, commit_id)
+        who = (self.table, self.context.this_task_index, token)
+        world().oracle.commit_begins(*who, commit_id)
+        try:
+            self._store(token, commit_id)
+        finally:
+            world().oracle.commit_ends(*who)
+
+    def _store(self, token: Token, commit_id: int) -> None:
+        sleep_on_order("committer: hangs")
         fail_on_order("committer: failed", "committer: bug")
         for key, rows in sorted(self.shares().items()):
-            send(self.table, key, token, rows)
+            send(self.table, key, token, rows, commit_id)
             fail_on_order("committer: failed", "committer: bug")
         self.collector.emit([self.attempt, self.table, len(self.rows), self.made_up])
 
@@ -117,6 +167,10 @@ class Keyed(Storing):
 
     table = "keyed"
     first = 2
+
+    def execute(self, tup: Tuple) -> None:
+        world().oracle.routed(number_of(tup[1]), self.context.this_task_index)
+        super().execute(tup)
 
     def shares(self) -> dict[str, list[Row]]:
         shares: dict[str, list[Row]] = {}
@@ -140,8 +194,6 @@ class Ledger(Storing):
 
 class LockedLedger(Ledger):
     """Opens in `prepare` what cannot travel, so it does not say what it gathers."""
-
-    gathers = None
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)
@@ -167,8 +219,10 @@ class Audit(BaseTransactionalBolt):
 
 SPOUTS = {
     "plain": source.PlainSpout,
+    "plain on driver": source.DriverPlainSpout,
     "committer": source.CommitterSpout,
     "partitioned": source.PartitionedSpout,
+    "partitioned on driver": source.DriverPartitionedSpout,
     "opaque": source.OpaqueSpout,
     "opaque committer": source.CommitterOpaqueSpout,
     "opaque on driver": source.DriverOpaqueSpout,
@@ -183,16 +237,20 @@ class Shape:
     basic: bool
     placed: bool
     locked: bool
+    declared: bool
 
 
 @cache
 def plan_of(shape: Shape) -> Plan:
     """Return the compiled topology."""
     builder = TransactionalTopologyBuilder("simulated", "spout", SPOUTS[shape.spout](), 2)
-    builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2).shuffle_grouping("spout")
-    keyed = builder.set_bolt("keyed", Keyed(), 2).fields_grouping("mix", Fields("key"))
-    builder.set_bolt("total", Total(), 1).global_grouping("spout")
-    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(), 1).global_grouping("mix")
+    grouping = GROUPINGS[(list(SPOUTS).index(shape.spout) + shape.basic + 2 * shape.placed) % len(GROUPINGS)]
+    grouping(builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2))
+    keyed = builder.set_bolt("keyed", Keyed(shape.declared), 2).fields_grouping("mix", Fields("key"))
+    builder.set_bolt("total", Total(shape.declared), 1).global_grouping("spout")
+    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping(
+        "mix"
+    )
     audit = builder.set_bolt("audit", Audit(), 1).global_grouping("keyed")
     audit.global_grouping("total").global_grouping("ledger")
     if shape.placed:

@@ -29,12 +29,13 @@ NOBODY = Token(0, 0, 0)
 
 
 class Request(NamedTuple):
-    """One database transaction: `rows` are added to the value at `key` of one `table`."""
+    """One database transaction: `rows` are added to the value at `key` of one `table`, by a batch's `commit_id`."""
 
     table: str
     key: str
     token: Token
     rows: tuple[Row, ...]
+    commit_id: int = 0
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Cell:
     before: tuple[Row, ...] = ()
     txid: int = 0
     token: Token = NOBODY
+    commit_id: int = 0
 
 
 def by_txid(cell: Cell, token: Token, rows: tuple[Row, ...]) -> None:
@@ -69,8 +71,22 @@ def fenced(cell: Cell, token: Token, rows: tuple[Row, ...]) -> None:
     by_txid(cell, token, rows)
 
 
+def check_history(cell: Cell, request: Request) -> None:
+    """Raise `OtherHistory` where a transaction comes again by another commit id than the one that has been applied.
+
+    Most histories that were set back are told by an older txid or token, too. That is left out: what the ids are for is
+    to be seen.
+    """
+    if cell.txid == request.token.txid and cell.commit_id != request.commit_id:
+        raise OtherHistory(f"{request.token} comes by {request.commit_id}, and has come by {cell.commit_id}")
+
+
 class StaleToken(FailedException):
     """The database turned a zombie away."""
+
+
+class OtherHistory(Exception):
+    """The database knows more than the topology's state: that was set back. It stops the topology."""
 
 
 RULES = {"keyed": by_txid, "total": opaque, "ledger": fenced}
@@ -83,6 +99,7 @@ class Databases:
     world: World
     cells: dict[tuple[str, str], Cell] = field(default_factory=dict)
     turned_away: int = 0
+    set_back: bool = False
 
     def send(self, request: Request) -> None:
         """Do one database transaction, and wait for its end.
@@ -105,7 +122,7 @@ class Databases:
             else:
                 try:
                     self.apply(request)
-                except FailedException as error:
+                except (FailedException, OtherHistory) as error:
                     answer.append(error)
                 if fault == "database: lost COMMIT reply":
                     answer.append(FailedException("the connection broke in COMMIT"))
@@ -121,11 +138,17 @@ class Databases:
         """Do it, on the server."""
         self.world.oracle.effect(request)
         cell = self.cells.setdefault((request.table, request.key), Cell())
+        rule = RULES[request.table]
+        if self.set_back:  # epochs were, too
+            check_history(cell, request)
+            rule = by_txid
         try:
-            RULES[request.table](cell, request.token, request.rows)
+            rule(cell, request.token, request.rows)
         except StaleToken:
             self.turned_away += 1
             raise
+        if cell.txid == request.token.txid:
+            cell.commit_id = request.commit_id
 
     def rows_of(self, table: str) -> list[Row]:
         """Return all rows of one table."""
@@ -137,6 +160,6 @@ def token_of(context: Any, attempt: Any) -> Token:
     return Token(context.epoch, attempt.transaction_id, attempt.attempt_id)
 
 
-def send(table: str, key: str, token: Token, rows: list[Row]) -> None:
+def send(table: str, key: str, token: Token, rows: list[Row], commit_id: int) -> None:
     """As a client in user code would."""
-    world().databases.send(Request(table, key, token, tuple(sorted(rows))))
+    world().databases.send(Request(table, key, token, tuple(sorted(rows)), commit_id))

@@ -43,7 +43,9 @@ class SimEngine:
         self._commit_only = commit_only_stages(env.plan)
         self._executors = [Executor(world, env) for _ in range(EXECUTORS)]
         self._cancelled = False
+        self._old: SlotBlock = (0, b"")
         self._commits: list[CommitSlot] = []
+        self._replies: SimQueue | None = None  # of the commit that runs
         driver.on_kill.append(self._killed)
 
     def _killed(self) -> None:
@@ -53,6 +55,8 @@ class SimEngine:
     def _executor_lost(self, number: int) -> None:
         self._executors[number].process.kill()
         self._executors[number] = Executor(self._world, self._env)
+        if self._replies is not None:
+            self._replies.put(EngineFailure("an executor that was lost while a commit ran on it"))
 
     # ------------------------------------------------------------------------------------ waves
 
@@ -116,6 +120,15 @@ class SimEngine:
             mine = mine[: faults.below(len(mine))]
         if fault == "task: doubled block":
             mine = [*mine, mine[faults.below(len(mine))]]
+        if fault == "task: lost block":
+            del mine[faults.below(len(mine))]
+        if fault == "task: cut block":
+            to, block = mine.pop(faults.below(len(mine)))
+            mine.append((to, block[: faults.below(len(block))]))
+        if fault == "task: old block":  # of another wave, or for another task
+            mine.append(self._old)
+        elif mine:
+            self._old = mine[faults.below(len(mine))]
         gave = self._execute(layout, wave, stage, slot, mine)
         if fault in RERUN_FAULTS:
             self._pass_time(0.01)
@@ -124,6 +137,8 @@ class SimEngine:
                 gave = again
             elif fault == "task: recomputed" and faults.chance(0.5):  # while it is read, and read on
                 begin, end = sorted((faults.below(len(gave) + 1), faults.below(len(gave) + 1)))
+                if faults.chance(0.5):  # just one block later than all others
+                    begin, end = max(begin, 1), max(begin, 1) + 1
                 gave = [*gave[:begin], *again[begin:end], *gave[end:]]
             elif fault == "task: recomputed":  # who reads it early finds the one, who reads it late the other
                 places = sorted({(stage_of(block), to) for to, block in gave + again})
@@ -152,7 +167,7 @@ class SimEngine:
         """Run one turn of a commit on the executors; what failed may still go on."""
         world, faults = self._world, self._world.faults
         fault = faults.one_of(COMMIT_FAULTS)
-        replies = SimQueue(world)
+        replies = self._replies = SimQueue(world)
         self._commits = []
         parts = split(request, self._slots)
         for number, sealed in enumerate(parts):
@@ -172,7 +187,10 @@ class SimEngine:
             raise EngineFailure("the driver lost sight of the job on order")
         got: list[bytes] = []
         for _ in parts:
-            got.append(replies.get())
+            reply = replies.get()
+            if isinstance(reply, EngineFailure):
+                raise reply
+            got.append(reply)
             if fault == "job: failed":
                 raise EngineFailure("a job that failed on order")
             if fault == "job: executor lost":
@@ -180,6 +198,8 @@ class SimEngine:
                 raise EngineFailure("an executor that was lost on order")
         if fault == "job: no report":
             del got[faults.below(len(got))]
+        elif faults.strikes("job: cut report"):
+            got.append(got.pop()[: faults.below(40)])
         return got
 
     def _commit_part(self, runs: list[CommitSlot], wait_secs: float, replies: SimQueue) -> None:
@@ -189,9 +209,11 @@ class SimEngine:
         replies.put(runs[-1].sealed_reply())
 
     def cancel_commit(self, attempt: TransactionAttempt) -> None:
-        """Begin no further call of user code; one that is under way goes on."""
+        """Begin no further call of user code; one that is under way goes on. Spark may not have heard of it yet."""
         for slot in self._commits:
             slot.abandon()
+        if self._replies is not None and not self._world.faults.chance(0.2):
+            self._replies.put(EngineFailure("cancelled"))
 
     def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
         """Return the calls that run on the executors that live: what they would have told of."""

@@ -7,32 +7,44 @@ from collections.abc import Callable
 from random import Random
 
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
-WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write")
+WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write", "driver: paused in a write", "driver: ousted")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
 RERUN_FAULTS = ("task: lost", "task: doubled", "task: recomputed")
-INPUT_FAULTS = ("task: cut input", "task: doubled block")
+INPUT_FAULTS = ("task: cut input", "task: doubled block", "task: lost block", "task: cut block", "task: old block")
 TASK_FAULTS = (*RERUN_FAULTS, "task: late")
 WAVE_FAULTS = ("job: failed", "job: no report", "job: executor lost")
 COMMIT_FAULTS = (*WAVE_FAULTS, "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
+HANGS = ("emitter: hangs", "coordinator: hangs", "committer: hangs")
 BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
+CLAIM_FAULTS = ("driver: unclaimed",)
+CONNECTION_FAULTS = ("connection: flaps", "follower: lags")
+STATE_FAULTS = ("state: set back",)
 SPOUT_FAULTS = ("partition: vanished", "spout: read otherwise")
 
 WEIGHTS = {
     **dict.fromkeys(REQUEST_FAULTS, 0.03),
     "driver: killed in a write": 0.02,
+    "driver: paused in a write": 0.08,
+    "driver: ousted": 0.01,
+    "driver: unclaimed": 0.05,
     "expired before": 0.004,
     "expired after": 0.004,
     **dict.fromkeys(DATABASE_FAULTS, 0.06),
     **dict.fromkeys((*TASK_FAULTS, *INPUT_FAULTS), 0.06),
     **dict.fromkeys(COMMIT_FAULTS, 0.08),
     **dict.fromkeys(USER_FAULTS, 0.02),
+    **dict.fromkeys(HANGS, 0.01),
     **dict.fromkeys(BUGS, 0.002),
     **dict.fromkeys(DRIVER_FAULTS, 0.35),
+    "connection: flaps": 0.1,
+    "follower: lags": 0.3,
     **dict.fromkeys(SPOUT_FAULTS, 0.15),
-    "task: recomputed": 0.2,
+    "state: set back": 1.0,
+    "task: recomputed": 0.3,
     "job: zombie": 0.2,
+    "job: cut report": 0.05,
     "closed unheard": 0.5,
 }
 """How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
@@ -95,6 +107,10 @@ class Faults:
     def reconnect_secs(self) -> float:
         """Return what passes before the next attempt to connect."""
         return self._random.choice((0.05, 0.05, 0.3, 1.0) if self.on else (0.05,)) * (0.5 + self._random.random())
+
+    def lag_secs(self) -> float:
+        """Return how long a follower stays behind: a claim waits 6 s for the session of a driver that has died."""
+        return self._random.choice((0.1, 1.0, 9.0, 9.0)) * (0.5 + self._random.random())
 
     def pause_secs(self) -> float:
         """Return how long a driver is paused: its session lasts about two seconds."""

@@ -6,19 +6,26 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
+from stormline.runtime.committer import PROOF_SECS
 from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Process, SimEvent, SimQueue
 from tests.simulation.zookeeper import Op, ZooKeeper
+
+PROBE_SECS = 0.01
+"""Time after which a driver must know that its connection is gone."""
 
 Request = Callable[[int], Any]
 
 PING_SECS = 1.3
 """Time after which a client finds by itself that its connection is gone: of a session of two seconds."""
+
+FLAP_SECS = 0.0006
+"""Within this time after it was read whose the topology is a connection that flaps breaks again."""
 
 
 class SimAsyncResult:
@@ -87,6 +94,11 @@ class Wire:
             self.client.call_back(watch, event)
 
 
+def _refused(answer: Any) -> bool:
+    """Tell whether an answer says that nothing was done."""
+    return isinstance(answer, Exception) or (isinstance(answer, list) and any(isinstance(r, Exception) for r in answer))
+
+
 def _sent(version: int) -> int:
     """Return a version as it goes over the wire; struct.error: it does not, and ends kazoo's thread."""
     (sent,) = struct.unpack(">i", struct.pack(">i", version))
@@ -121,6 +133,14 @@ class _Transaction:
         return self._client.got(self.commit_async())
 
 
+class _Sent(NamedTuple):
+    """When a request was sent; whether it asks whose the topology is, and whether its answer proves that."""
+
+    at: float
+    reads_owner: bool
+    proves: bool
+
+
 class SimKazooClient:
     """One client of one process. What it is told by the network happens in a thread of its own, in order."""
 
@@ -130,13 +150,18 @@ class SimKazooClient:
         self.faults = faults
         self.state = "closed"
         self.suspended_at: float | None = None
+        self.connected_at = 0.0
+        self.certain: Callable[[], bool] = lambda: False  # whether its driver is, of owning the topology
+        self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
+        self.proof_came_at = 0.0
+        self.proofs_late = 0  # one after another that were old when they came
         self._deaf_until = 0.0
         self._timeout_secs = timeout
         self._listeners: list[Callable[[str], None]] = []
         self._wire: Wire | None = None
         self._session: int | None = None
         self._stopped = False
-        self._pending: dict[SimAsyncResult, Wire] = {}
+        self._pending: dict[SimAsyncResult, _Sent] = {}
         self._queue: deque[tuple[SimAsyncResult, Request, bool, Any]] = deque()
         self._todo = SimQueue(process.world)
         process.world.spawn(process, self._work, "kazoo")
@@ -156,16 +181,25 @@ class SimKazooClient:
         return _Transaction(self)
 
     def sync_async(self, path: str) -> SimAsyncResult:
-        return self.request(lambda number: path)
+        return self.request(lambda number: self.server.sync(number, path))
 
     def get_async(self, path: str, watch: Callable[[Any], None] | None = None) -> SimAsyncResult:
-        return self.request(lambda number: self.server.get(number, path, watch is not None), watch=(path, watch))
+        world = self.process.world
+        asked_at = world.now
+
+        def get(number: int) -> Any:
+            behind_secs = self.server.behind_secs(number, path) - (world.now - asked_at)
+            if path.endswith("/live") and behind_secs > 0:
+                world.oracle.looks(behind_secs)
+            return self.server.get(number, path, watch is not None)
+
+        return self.request(get, watch=(path, watch))
 
     def get_children_async(self, path: str) -> SimAsyncResult:
-        return self.request(lambda number: self.server.children(path))
+        return self.request(lambda number: self.server.children(number, path))
 
     def exists_async(self, path: str) -> SimAsyncResult:
-        return self.request(lambda number: self.server.exists(path))
+        return self.request(lambda number: self.server.exists(number, path))
 
     def create_async(self, path: str, value: bytes = b"") -> SimAsyncResult:
         return self.request(lambda number: self.server.create(number, path, value), write=True)
@@ -211,7 +245,8 @@ class SimKazooClient:
     def _send(self, result: SimAsyncResult, request: Request, write: bool, watch: Any) -> None:
         wire = self._wire
         assert wire is not None
-        self._pending[result] = wire
+        reads_owner = watch is not None and watch[0].endswith("/owner")
+        self._pending[result] = _Sent(self.process.world.now, reads_owner, reads_owner or write)
         fault = self.faults.of_request(write)
         secs = self.faults.network_secs()
         if fault == "slow":
@@ -228,6 +263,9 @@ class SimKazooClient:
             wire.send(there_secs, self._arrive, wire, result, request, watch, None)
             self.process.world.after(secs, self.process.kill)
             return
+        if fault == "driver: paused in a write":  # it is applied, and its answer read when the driver wakes up
+            self.process.world.after(secs, self.process.pause)
+            self.process.world.after(secs + self.faults.pause_secs(), self.process.resume)
         wire.send(secs, self._arrive, wire, result, request, watch, fault)
 
     def _arrive(self, wire: Wire, result: SimAsyncResult, request: Request, watch: Any, fault: str | None) -> None:
@@ -246,14 +284,25 @@ class SimKazooClient:
             answer = error
         if fault == "expired after":
             self.server.expire(number)
+        elif fault == "driver: ousted":  # what it finds when it connects again is a follower that has not heard of it
+            self.server.lag(number, self.faults.lag_secs())
+            wire.give_back(self.faults.network_secs(), self.broken, wire)
+            self.process.world.oust()
         elif fault == "lost reply":
             wire.give_back(self.faults.network_secs(), self.broken, wire)
         else:
             wire.give_back(self.faults.network_secs(), self._answered, wire, result, answer)
 
     def _answered(self, wire: Wire, result: SimAsyncResult, answer: Any) -> None:
-        if self._pending.pop(result, None) is None:
+        sent = self._pending.pop(result, None)
+        if sent is None:
             return
+        world = self.process.world
+        if sent.reads_owner and self.faults.strikes("connection: flaps"):
+            world.after(FLAP_SECS * world.random.random(), self.process.deliver, self.broken, wire)
+        if sent.proves and not _refused(answer):
+            self.proof_sent_at, self.proof_came_at = sent.at, world.now
+            self.proofs_late = self.proofs_late + 1 if world.now - sent.at > PROOF_SECS else 0
         if isinstance(answer, KazooException):
             result.set_exception(answer)
         else:
@@ -280,6 +329,8 @@ class SimKazooClient:
             wire.give_back(self.faults.network_secs(), self._connect_later, self.faults.reconnect_secs())
             return
         wire.session = self.server.connect(self._session, self._timeout_secs, wire)
+        if wire.session is not None and self.faults.strikes("follower: lags"):
+            self.server.lag(wire.session, self.faults.lag_secs())
         if wire.session is not None and (self.process.paused or not self.process.alive):
             self.server.silent(wire.session, wire, closed=not self.process.alive)
         wire.give_back(self.faults.network_secs(), self._connected, wire)
@@ -298,7 +349,10 @@ class SimKazooClient:
         self._wire = wire
         self.server.heard(wire.session, wire)
         self.state = "connected"
+        self.connected_at = self.process.world.now
         self.suspended_at = None
+        for secs in (PROBE_SECS / 5, 2 * PROBE_SECS):
+            self.process.world.after(secs, self._probe_claim, self._session)
         self._tell(KazooState.CONNECTED)
         while self._queue and self.state == "connected":
             self._send(*self._queue.popleft())
@@ -334,8 +388,30 @@ class SimKazooClient:
         self._queue.clear()
         for result in pending:
             result.set_exception(error)
+        if state == "connecting":
+            self.process.world.after(PROBE_SECS, self._probe, self.suspended_at)
         if state != was:
             self._tell(KazooState.SUSPENDED if state == "connecting" else KazooState.LOST)
+
+    def _probe(self, suspended_at: float) -> None:
+        """See that who has had no connection for a while knows it."""
+        world, process = self.process.world, self.process
+        awake = process.alive and not process.paused and world.now - process.resumed_at >= PROBE_SECS
+        if self.suspended_at == suspended_at and awake and self.certain():
+            world.oracle.broken("law 6: a driver without a connection is certain that it owns the topology")
+
+    def probe_unclaimed(self, removed_at: float) -> None:
+        """See that who has been told that its claim has vanished knows it."""
+        world, process = self.process.world, self.process
+        told = self.suspended_at is None and self.connected_at < removed_at and world.now > self._deaf_until
+        awake = process.alive and not process.paused and process.resumed_at < removed_at
+        if told and awake and self._session is not None and self.server.up_to_date(self._session) and self.certain():
+            world.oracle.broken("law 6: a driver whose claim was deleted is certain that it owns the topology")
+
+    def _probe_claim(self, session: int) -> None:
+        """See that who has connected after another one's claim is not certain of its own."""
+        if self._session == session and self.process.alive and self.suspended_at is None and self.certain():
+            self.process.world.oracle.certain(session, self.connected_at)
 
     def _killed(self) -> None:
         """What was sent before still arrives, and then that the connection is closed."""

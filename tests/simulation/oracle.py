@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
+from stormline.runtime.committer import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.coordinator import ATTEMPTS_PER_EPOCH
 from stormline.runtime.envelope import unseal
 from stormline.runtime.state_tree import FOLDER
@@ -21,11 +22,14 @@ TABLES = ("keyed", "total", "ledger")
 NODES_MAX = 9
 """How many znodes there may be beside the stored batches: those above them, too."""
 
-PROOF_SECS = 0.7
-"""How long a driver may lean on what it knew of its ownership."""
+STALE_SECS = 1.6
+"""How old may be what a driver asks for: after `sync` it may have had to connect again before it could ask."""
 
-NEWS_SECS = 0.1
-"""How long it may take a driver to hear that its connection is gone."""
+SLACK_SECS = 0.2
+"""How long it may take a driver to call user code after it has made sure of its ownership."""
+
+NEWS_SECS = 0.005
+"""How long it may take a driver to hear that its connection is gone, and to call user code after it has looked."""
 
 
 class Violation(Exception):
@@ -40,7 +44,8 @@ class Oracle:
         self._placed = placed
         self._claimed_at = 0.0
         self._pending_max = pending_max
-        self._plain = spout in ("plain", "committer")
+        self._emitters = 2 if spout in ("committer", "opaque committer") else 0
+        self._plain = spout in ("plain", "plain on driver", "committer")
         self.violation: Violation | None = None
         self.committed = 0
         self.positions: dict[int, int] = {}
@@ -51,9 +56,33 @@ class Oracle:
         self._frozen: dict[int, Any] = {}
         self._effects: dict[int, dict[tuple[str, str], tuple[Row, ...]]] = {}
         self._begun: set[tuple[str, int, Token]] = set()
+        self._running: set[tuple[str, int, Token]] = set()
         self._commit_ids: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
+        self._contents: dict[tuple[int, int, str, str], tuple[Row, ...]] = {}
         self.replays = 0
+        self._routes: dict[int, int] = {}
+        self.told = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the history ends here: a law was broken, or people must decide what is to be done."""
+        return self.violation is not None or self.told
+
+    def backup(self) -> tuple[int, dict[int, Any], dict[int, int], dict[str, Any]]:
+        """Return what is known of the state as it is."""
+        return self.committed, dict(self.stored), dict(self.positions), self._owner
+
+    def set_back(self, backup: tuple[int, dict[int, Any], dict[int, int], dict[str, Any]]) -> None:
+        """Take note that the state is an earlier one: its next batch, if it is fixed, must be the same as it was."""
+        self.committed, stored, positions, self._owner = backup
+        self.stored, self.positions = dict(stored), dict(positions)
+        same = {txid for txid in self._frozen if self._frozen[txid] == stored.get(txid) and txid == self.committed + 1}
+        self._frozen = {txid: self._frozen[txid] for txid in same}
+        self._effects = {txid: effects for txid, effects in self._effects.items() if txid in same}
+        self._commit_ids = {txid: commit_id for txid, commit_id in self._commit_ids.items() if txid in same}
+        self._begun.clear()
+        self._attempts.clear()
 
     def broken(self, law: str) -> None:
         """Take note of the first violation; the simulation stops there."""
@@ -87,12 +116,18 @@ class Oracle:
         self._check_chain()
 
     def _check_chain(self) -> None:
-        """See that a driver which finds this goes on where it must: a fixed batch begins where the one before ends."""
+        """See that a driver which finds this can go on: no gaps, fixed ones first, each from where the last ends."""
         ends = dict(self.positions)
+        fixed = True
         for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
             batch = self.stored.get(txid)
-            if batch is None or not batch["fixed"]:
-                break
+            if batch is None:
+                return self.broken(f"law 2: batch {txid} is not stored, later ones are: {sorted(self.stored)}")
+            if batch["fixed"] and not fixed:
+                return self.broken(f"law 2: batch {txid} is stored as fixed, the one before is not")
+            fixed = batch["fixed"]
+            if not fixed:
+                continue
             for partition, first, end in self._ranges(batch):
                 if first != ends.get(partition, 0):
                     self.broken(
@@ -100,6 +135,7 @@ class Oracle:
                         f"ends at {ends.get(partition, 0)}"
                     )
                 ends[partition] = end
+        return None
 
     def _check_owner(self, session: int, change: Change, claim: bool) -> None:
         if change.after is None:
@@ -116,6 +152,16 @@ class Oracle:
         elif (owner["epoch"], owner["token"], session) != (before["epoch"], before["token"], self._session):
             self.broken(f"law 6: epoch {owner['epoch']} wrote, {before['epoch']} owns the topology")
         return None
+
+    def looks(self, behind_secs: float) -> None:
+        """See a driver read who lives, which had been otherwise for this time when it asked."""
+        if behind_secs > STALE_SECS:
+            self.broken(f"law 6: a driver goes by who lived {behind_secs:.1f} s before")
+
+    def certain(self, session: int, connected_at: float) -> None:
+        """See that a driver which is certain that it owns the topology has not connected after another one's claim."""
+        if session != self._session and connected_at > self._claimed_at:
+            self.broken("law 6: a driver is certain that it owns the topology, and connected after another one's claim")
 
     def _check_taken(self) -> None:
         """See that who takes the topology from a session that has not ended takes it from the dead."""
@@ -141,6 +187,11 @@ class Oracle:
         self.committed = txid
         if txid not in self.stored:
             return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
+        emitters = {task for component, task, token in self._begun if component == "emitter" and token.txid == txid}
+        if len(emitters) < self._emitters:
+            return self.broken(
+                f"law 5: {txid} is committed, of its emitters only those of tasks {emitters} were asked to"
+            )
         expected = self._expected(self.stored[txid])
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
         contents: dict[tuple[Row, ...], str] = {}
@@ -182,6 +233,20 @@ class Oracle:
             self.replays += txid in self._attempts
             self._attempts[txid] = max(before, attempt)
 
+    def routed(self, key: int, task: int) -> None:
+        """See a key arrive: in whatever form, from wherever, and in each attempt it comes to the same task."""
+        if self._routes.setdefault(key, task) != task:
+            self.broken(f"law 9: key {key} is routed to task {task}, and was to {self._routes[key]}")
+
+    def emits(self, attempt: TransactionAttempt, cleaned: int, kept: set[int]) -> None:
+        """See an emitter begin a batch: it keeps of the one before it what it needs, and of old ones nothing."""
+        if cleaned >= attempt.transaction_id:
+            self.broken(
+                f"cleanup: {attempt} is emitted when all before {cleaned} was discarded, the batch before it too"
+            )
+        if len(kept) > 2 * self._pending_max + 2:
+            self.broken(f"bounded: an emitter keeps {len(kept)} batches, at most {self._pending_max} may be active")
+
     def commit_begins(self, component: str, task: int, token: Token, commit_id: int) -> None:
         """See user code begin to commit."""
         self._world.note(f"{component} {task} commits {token.txid}:{token.attempt} in epoch {token.epoch}")
@@ -189,13 +254,28 @@ class Oracle:
             self.broken(f"law 7: {component} {task} is asked twice to commit {token}")
         if not any(begun == token for *_, begun in self._begun):
             self._check_ownership(token)
+        self._check_alone(token)
         self._begun.add((component, task, token))
+        if not self._placed:  # from one in another process nobody hears how it ends
+            self._running.add((component, task, token))
         if self._commit_ids.setdefault(token.txid, commit_id) != commit_id:
             self.broken(f"law 2: {token} commits under another id than an earlier attempt")
+        if commit_id != self.stored.get(token.txid, {}).get("commit_id", commit_id):
+            self.broken(f"law 2: {token} commits under another id than the one that is stored with its batch")
         if not self._placed:  # what runs on the executors may not have heard of it
             self._check_current(token.txid, token.attempt)
         if token.txid > self.committed + 1:
             self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
+
+    def commit_ends(self, component: str, task: int, token: Token) -> None:
+        """See user code come back from a commit."""
+        self._running.discard((component, task, token))
+
+    def _check_alone(self, token: Token) -> None:
+        """See that the effects of an attempt end before those of the next one begin."""
+        for component, _, other in self._running:
+            if other.epoch == token.epoch and other != token:
+                self.broken(f"law 3: the commit of {token} begins while {component} commits {other}")
 
     def _check_current(self, txid: int, attempt: int) -> None:
         """See that no user code is called for an attempt that this driver has replaced by another one."""
@@ -212,8 +292,16 @@ class Oracle:
         client = world.clients[process]
         if client.suspended_at is not None and world.now - max(client.suspended_at, process.resumed_at) > NEWS_SECS:
             self.broken(f"law 6: the commit of {token} begins without a connection")
-        if token.epoch < self._owner["epoch"] and world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS:
-            self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
+        if token.epoch < self._owner["epoch"]:
+            if world.now - max(self._claimed_at, process.resumed_at) > PROOF_SECS + SLACK_SECS:
+                self.broken(f"law 6: the commit of {token} begins, epoch {self._owner['epoch']} owns the topology")
+            if client.connected_at > self._claimed_at and client.suspended_at is None:
+                self.broken(f"law 6: the commit of {token} begins, its driver connected after another one's claim")
+        # A driver that was paused right after it had looked begins what it was about to begin.
+        looked_before = process.paused_at > client.proof_came_at and world.now - process.resumed_at < NEWS_SECS
+        late = client.proofs_late < PROOF_TRIES and not looked_before
+        if late and world.now - client.proof_sent_at > PROOF_SECS + SLACK_SECS:
+            self.broken(f"law 6: the commit of {token} begins, the last proof of its ownership is too old")
 
     def effect(self, request: Request) -> None:
         """See a database transaction arrive."""
@@ -227,6 +315,11 @@ class Oracle:
                 self.broken(f"law 2: an effect of {request.token}, whose batch is stored as {batch}")
             self._frozen[txid] = batch
         effects = self._effects.setdefault(txid, {})
+        content = (txid, request.commit_id, request.table, request.key)
+        if self._contents.setdefault(content, request.rows) != request.rows:
+            self.broken(
+                f"law 2: {request.token} brings other rows by the commit id of a batch before the state was set back"
+            )
         rows = effects.setdefault((request.table, request.key), request.rows)
         if rows != request.rows:
             self.broken(f"law 2: {request.token} brings {request.rows} to {request.table}, an earlier attempt {rows}")

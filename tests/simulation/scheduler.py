@@ -32,6 +32,7 @@ class Process:
         self.name = name
         self.alive = True
         self.paused = False
+        self.paused_at = 0.0
         self.resumed_at = 0.0
         self.clock_offset = world.random.randrange(1, 10**6) / 7
         self.hash_seed = world.random.getrandbits(32)
@@ -60,6 +61,7 @@ class Process:
         """As SIGSTOP."""
         if self.alive and not self.paused:
             self.paused = True
+            self.paused_at = self.world.now
             for tell in self.on_pause:
                 tell(True)
 

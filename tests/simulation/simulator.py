@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
 from stormline.topology.config import MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
 from stormline.topology.errors import StormlineError
 from tests.simulation.components import SPOUTS, Shape, plan_of
-from tests.simulation.databases import Databases
+from tests.simulation.databases import Databases, OtherHistory
 from tests.simulation.executors import SimEngine
 from tests.simulation.faults import DRIVER_FAULTS
 from tests.simulation.kazoo_client import SimKazooClient
@@ -33,7 +34,7 @@ from tests.simulation.scheduler import Process
 from tests.simulation.source import Source
 from tests.simulation.stand_ins import stand_ins
 from tests.simulation.world import World
-from tests.simulation.zookeeper import ZooKeeper
+from tests.simulation.zookeeper import Change, Node, ZooKeeper
 
 FAULTS_SECS = (1.0, 1.5, 2.0, 5.0)
 """How long there are faults; the seed draws which."""
@@ -42,6 +43,14 @@ CALM_SECS = 300.0
 """How long all may take without faults: a frozen batch of four partitions is read as it was once in 16 replays."""
 
 LOOK_SECS = 0.4
+
+TOLD_SECS = 0.05
+"""Time after which a driver has been told that its claim was deleted."""
+
+SET_BACK = 0.3
+"""Of so many histories the state may be set back, each once: most end there, with an error that says so."""
+
+Backup = tuple[dict[str, Node], Any]
 STOPPING_SECS = 30.0
 """How long after the last fault a driver may still stop for it: it may have slept, and waits for its threads."""
 
@@ -101,7 +110,7 @@ class Driver:
 
     def _open(self, on_lost: OnLost) -> ZooKeeperStateStore:
         plan = self._simulator.plan
-        return ZooKeeperStateStore.open(
+        store = ZooKeeperStateStore.open(
             "zookeeper:2181",
             NODE.rpartition("/")[0],
             plan.topology_id,
@@ -111,6 +120,8 @@ class Driver:
             session_timeout_ms=SESSION_MS,
             connection_timeout_ms=CONNECTION_MS,
         )
+        self._simulator.world.clients[self.process].certain = store.connected
+        return store
 
     def _engine(self, env: TaskEnvironment) -> SimEngine:
         return SimEngine(self._simulator.world, env, self.process, self._simulator.slots)
@@ -121,6 +132,9 @@ class Driver:
         # What a fault has begun may end a driver when there are no more.
         late = world.now < self._simulator.calm_from + STOPPING_SECS
         expected = EXPECTED_ENDS + ((EngineStopped, TopologyFailed, TooManyAttempts) if late else ())
+        if world.databases.set_back and isinstance(error, TopologyFailed) and OtherHistory.__name__ in str(error):
+            world.oracle.told = True
+            return
         bug = isinstance(error, TopologyFailed) and BUG not in str(error)
         if error is not None and (bug or not isinstance(error, expected)):
             world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
@@ -136,7 +150,11 @@ class Simulator:
         self.world = world
         random = world.random
         self.shape = Shape(
-            random.choice(list(SPOUTS)), random.random() < 0.3, random.random() < 0.3, random.random() < 0.2
+            random.choice(list(SPOUTS)),
+            basic=random.random() < 0.3,
+            placed=random.random() < 0.3,
+            locked=random.random() < 0.2,
+            declared=random.random() < 0.75,
         )
         self.slots = random.choice((1, 2, 3, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
@@ -150,11 +168,15 @@ class Simulator:
         self.plan = dataclasses.replace(plan, config={**plan.config, **seed_config})
         self.drivers: list[Driver] = []
         self.calm_from = float("inf")
+        self._backup: Backup | None = None
+        self._sets_back = random.random() < SET_BACK
+        self._restoring = False
         self._started = 0
         world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed)
-        world.zookeeper = ZooKeeper(world, world.oracle.applied)
+        world.zookeeper = ZooKeeper(world, self._applied)
         world.databases = Databases(world)
         world.source = Source(world.faults)
+        world.oust = self._oust
 
     def client(self, hosts: str, timeout: float, **options: Any) -> SimKazooClient:
         """Return what KazooClient(…) gives."""
@@ -170,15 +192,15 @@ class Simulator:
         world, oracle = self.world, self.world.oracle
         world.note(f"seed {world.seed}: {self.shape}, pending {self.pending_max}, slots {self.slots}")
         self._look()
-        world.run(lambda: oracle.violation is not None, world.random.choice(FAULTS_SECS))
-        if oracle.violation is None:
+        world.run(lambda: oracle.over, world.random.choice(FAULTS_SECS))
+        if not oracle.over:
             self._calm()
-            done = world.run(lambda: oracle.violation is not None or self._all_done(), world.now + CALM_SECS)
+            done = world.run(lambda: oracle.over or self._all_done(), world.now + CALM_SECS)
             if not done:
                 oracle.broken(f"liveness: {oracle.committed} is committed, {oracle.positions} of {world.source.ends}")
             # A zombie's effect may be on its way still.
-            world.run(lambda: oracle.violation is not None or world.now > world.late_until, world.now + CALM_SECS)
-        if oracle.violation is None:
+            world.run(lambda: oracle.over or world.now > world.late_until, world.now + CALM_SECS)
+        if not oracle.over and not world.databases.set_back:
             oracle.check_databases()
 
     def _all_done(self) -> bool:
@@ -199,12 +221,25 @@ class Simulator:
         world, faults = self.world, self.world.faults
         self.drivers = [driver for driver in self.drivers if driver.process.alive]
         running = [driver for driver in self.drivers if not driver.process.paused]
-        if not running:
+        if self._restoring:
+            if world.now > world.late_until:
+                self._restore()
+        elif not running:
             self._start()
         elif faults.on:
             kind = faults.one_of(DRIVER_FAULTS)
             if kind is not None:
                 self._strike(kind, running[faults.below(len(running))])
+        lost = 0 if self._backup is None else world.oracle.committed - self._backup[1][0]
+        if faults.on and self._sets_back and lost > 1 and faults.strikes("state: set back"):
+            self._sets_back, self._restoring = False, True
+            for driver in self.drivers:
+                driver.process.kill()
+        live = f"{NODE}/live"
+        if live in world.zookeeper.nodes and faults.strikes("driver: unclaimed"):
+            world.zookeeper.remove(live)
+            for client in world.clients.values():
+                world.after(TOLD_SECS, client.probe_unclaimed, world.now)
         if faults.on:
             if faults.chance(0.3):
                 world.source.more()
@@ -233,6 +268,30 @@ class Simulator:
                 driver.handle._runner.stop()
         else:
             self._outage()
+
+    def _applied(self, session: int, changes: Sequence[Change]) -> None:
+        """See what ZooKeeper has applied; somebody backs it up now and then."""
+        oracle = self.world.oracle
+        oracle.applied(session, changes)
+        # One that holds a batch which is fixed, and of which no effect can have happened, is of most interest.
+        ahead = oracle.stored.get(oracle.committed + 2)
+        if self._sets_back and self._backup is None and ahead is not None and ahead["fixed"]:
+            self._backup = self.world.zookeeper.backup(), oracle.backup()
+
+    def _restore(self) -> None:
+        """Put a backup in the place of the state, when no driver lives and nothing of theirs is under way any more."""
+        assert self._backup is not None
+        nodes, known = self._backup
+        self.world.zookeeper.restore(nodes)
+        self.world.oracle.set_back(known)
+        self.world.databases.set_back = True
+        self._restoring = False
+
+    def _oust(self) -> None:
+        """Somebody deletes the claim of a driver that lives, and starts another one."""
+        if f"{NODE}/live" in self.world.zookeeper.nodes:
+            self.world.zookeeper.remove(f"{NODE}/live")
+        self._start()
 
     def _outage(self) -> None:
         zookeeper, world = self.world.zookeeper, self.world

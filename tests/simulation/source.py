@@ -61,6 +61,7 @@ class PlainCoordinator:
 
     def is_ready(self) -> bool:
         fail_on_order("coordinator: failed")
+        sleep_on_order("coordinator: hangs")
         return any(end > self.ends.get(p, 0) for p, end in enumerate(world().source.ends))
 
     def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any:
@@ -85,6 +86,7 @@ class PartitionedCoordinator:
 
     def is_ready_after(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
         fail_on_order("coordinator: failed")
+        sleep_on_order("coordinator: hangs")
         ahead = batches_ahead * TAKE_MAX
         return any(end > end_of(positions.get(p)) + ahead for p, end in enumerate(world().source.ends))
 
@@ -99,6 +101,15 @@ def fail_on_order(kind: str, bug: str | None = None) -> None:
         raise ZeroDivisionError(bug)
 
 
+def sleep_on_order(kind: str) -> None:
+    """Hang for a while, if it is time, where that holds up nobody else; perhaps longer than anybody waits."""
+    here = world()
+    if here.executing is None and here.faults.strikes(kind):
+        secs = here.faults.long_secs()
+        here.expect(secs)
+        here.sleep(secs)
+
+
 class Emitter:
     """Emits for any kind of spout."""
 
@@ -106,22 +117,37 @@ class Emitter:
         self.context = context
         self.index = context.this_task_index
         self.tasks = len(context.component_tasks(context.this_component_id))
+        self.kept: set[int] = set()
+        self.cleaned = 0
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: Any) -> None:
+        self.kept.add(attempt.transaction_id)
+        world().oracle.emits(attempt, self.cleaned, self.kept)
         for partition, first, end in metadata:
             if partition % self.tasks == self.index:
                 self._emit(attempt, collector, partition, first, end)
 
     def _emit(self, attempt: TransactionAttempt, collector: Any, partition: int, first: int, end: int) -> None:
         fail_on_order("emitter: failed")
+        sleep_on_order("emitter: hangs")
         if first < end and partition in world().source.hidden:
             raise FailedException(f"partition {partition} cannot be read now")
         for offset in range(first, end):
             collector.emit([attempt, partition, offset, 0])
 
+    def cleanup_before(self, txid: int) -> None:
+        """Discard what it keeps of each batch before this one, as Storm's own executors do."""
+        self.cleaned = max(self.cleaned, txid)
+        self.kept = {kept for kept in self.kept if kept >= txid}
+
     def commit(self, attempt: TransactionAttempt) -> None:
         commit_id = self.context.commit_id(attempt)
-        world().oracle.commit_begins("emitter", self.index, token_of(self.context, attempt), commit_id)
+        who = ("emitter", self.index, token_of(self.context, attempt))
+        world().oracle.commit_begins(*who, commit_id)
+        try:
+            sleep_on_order("committer: hangs")
+        finally:
+            world().oracle.commit_ends(*who)
 
     def close(self) -> None: ...
 
@@ -147,6 +173,7 @@ class OpaqueEmitter(Emitter):
 
     def emit_partition_batch(self, attempt: TransactionAttempt, collector: Any, partition: int, last: Any) -> Any:
         fail_on_order("emitter: failed")
+        sleep_on_order("emitter: hangs")
         source, faults = world().source, world().faults
         if partition in source.hidden or (faults.on and faults.chance(0.05)):
             return None
@@ -207,6 +234,18 @@ class OpaqueSpout(_Spout, IOpaquePartitionedTransactionalSpout):
 
 class CommitterOpaqueSpout(OpaqueSpout, ICommitterTransactionalSpout):
     """Its emitters commit as well."""
+
+    emits_on_executors = False
+
+
+class DriverPlainSpout(PlainSpout):
+    """Its emitters run in the driver."""
+
+    emits_on_executors = False
+
+
+class DriverPartitionedSpout(PartitionedSpout):
+    """Its emitters run in the driver."""
 
     emits_on_executors = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tests.simulation.faults import Faults
@@ -28,6 +29,7 @@ class World(Scheduler):
     zookeeper: ZooKeeper
     databases: Databases
     oracle: Oracle
+    oust: Callable[[], None]
 
     def __init__(self, seed: int, faults_on: bool = True) -> None:
         super().__init__(seed)

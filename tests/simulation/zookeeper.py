@@ -1,4 +1,8 @@
-"""A ZooKeeper server: znodes with versions, transactions, sessions that expire, watches. It never forgets."""
+"""A ZooKeeper server: znodes with versions, transactions, sessions that expire, watches. It never forgets.
+
+It is an ensemble as far as its clients can tell: what a session reads may be as old as the last that it has seen of it,
+until it writes or asks for `sync`.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,9 @@ class Node:
     def stat(self) -> Stat:
         return Stat(self.version, self.session, len(self.children))
 
+    def copy(self) -> Node:
+        return Node(self.data, self.version, self.session, set(self.children))
+
 
 class Op(NamedTuple):
     """One operation of a transaction; version -1: any."""
@@ -52,13 +59,20 @@ class Op(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """A session; its `connection` is a `kazoo_client.Wire`. None: nothing is heard of its client, it will expire."""
+    """A session; its `connection` is a `kazoo_client.Wire`. None: nothing is heard of its client, it will expire.
+
+    Args:
+        view: the znodes as its follower knows them, where that lags.
+        behind: what has changed since then, with when it did first, and how.
+    """
 
     number: int
     timeout_secs: float
     connection: Any = None
     lapses: int = 0
     watches: set[str] = field(default_factory=set)
+    view: dict[str, Node] | None = None
+    behind: dict[str, tuple[float, WatchedEvent]] = field(default_factory=dict)
 
 
 class Change(NamedTuple):
@@ -67,6 +81,11 @@ class Change(NamedTuple):
     path: str
     before: bytes | None
     after: bytes | None
+
+
+def _event(change: Change) -> WatchedEvent:
+    """Return what a watch is told of a change."""
+    return WatchedEvent(EventType.DELETED if change.after is None else EventType.CHANGED, "CONNECTED", change.path)
 
 
 OnApplied = Callable[[int, Sequence[Change]], None]
@@ -98,6 +117,40 @@ class ZooKeeper:
         session.lapses += 1
         session.watches.clear()
         return number
+
+    def lag(self, number: int, secs: float) -> None:
+        """Let a session's follower stay behind from now on; also when its client connects again meanwhile."""
+        session = self._sessions.get(number)
+        if session is not None and session.view is None:
+            session.view = self.backup()
+            self._world.after(secs, self.catch_up, number)
+
+    def catch_up(self, number: int) -> None:
+        """Let a session see all that was applied."""
+        session = self._sessions.get(number)
+        if session is None or session.view is None:
+            return
+        session.view = None
+        behind, session.behind = session.behind, {}
+        for path, (_, event) in behind.items():
+            if path in session.watches and session.connection is not None:
+                session.watches.discard(path)
+                session.connection.watched(event)
+
+    def up_to_date(self, number: int) -> bool:
+        """Tell whether a session lives, and sees all that was applied."""
+        return number in self._sessions and self._sessions[number].view is None
+
+    def behind_secs(self, number: int, path: str) -> float:
+        """Return for how long a znode has been otherwise than this session reads it."""
+        session = self._sessions.get(number)
+        if session is None or path not in session.behind:
+            return 0.0
+        return self._world.now - session.behind[path][0]
+
+    def backup(self) -> dict[str, Node]:
+        """Return all znodes as they are."""
+        return {path: node.copy() for path, node in self.nodes.items()}
 
     def hears(self, number: int, connection: Any) -> bool:
         """Tell whether what comes over this connection is the session's."""
@@ -155,17 +208,26 @@ class ZooKeeper:
     # ------------------------------------------------------------------------------------ requests
 
     def get(self, number: int, path: str, watch: bool) -> tuple[bytes, Stat]:
-        node = self._node(path)
+        node = self._seen(number).get(path)
+        if node is None:
+            raise NoNodeError
         if watch:
             self._sessions[number].watches.add(path)
         return node.data, node.stat()
 
-    def children(self, path: str) -> list[str]:
-        return sorted(self._node(path).children)
+    def children(self, number: int, path: str) -> list[str]:
+        node = self._seen(number).get(path)
+        if node is None:
+            raise NoNodeError
+        return sorted(node.children)
 
-    def exists(self, path: str) -> Stat | None:
-        node = self.nodes.get(path)
+    def exists(self, number: int, path: str) -> Stat | None:
+        node = self._seen(number).get(path)
         return None if node is None else node.stat()
+
+    def sync(self, number: int, path: str) -> str:
+        self.catch_up(number)
+        return path
 
     def create(self, number: int, path: str, data: bytes) -> str:
         (result,) = self.multi(number, [Op("create", path, data)])
@@ -173,8 +235,21 @@ class ZooKeeper:
             raise result
         return path
 
+    def restore(self, nodes: dict[str, Node]) -> None:
+        """Put a backup in the place of all that is there; no session is left, then and now."""
+        for number in list(self._sessions):
+            self.expire(number)
+        self.nodes = {path: node.copy() for path, node in nodes.items()}
+        for path in [path for path, node in self.nodes.items() if node.session]:
+            self._delete(path)
+
+    def remove(self, path: str) -> None:
+        """Delete a znode, as an operator may."""
+        self._applied(0, [self._delete(path)])
+
     def multi(self, number: int, ops: Sequence[Op]) -> list[Any]:
-        """Apply all of `ops`, or none: then the results are exceptions."""
+        """Apply all of `ops`, or none: then the results are exceptions. Its session sees what came before it."""
+        self.catch_up(number)
         undo: list[tuple[str, Node | None]] = []
         changes: list[Change] = []
         results: list[Any] = []
@@ -190,6 +265,10 @@ class ZooKeeper:
         return results
 
     # ------------------------------------------------------------------------------------ inside
+
+    def _seen(self, number: int) -> dict[str, Node]:
+        session = self._sessions.get(number)
+        return self.nodes if session is None or session.view is None else session.view
 
     def _node(self, path: str) -> Node:
         node = self.nodes.get(path)
@@ -242,9 +321,10 @@ class ZooKeeper:
     def _applied(self, number: int, changes: Sequence[Change]) -> None:
         for session in self._sessions.values():
             for change in changes:
-                if change.path in session.watches and session.connection is not None:
+                if session.view is not None:
+                    session.behind.setdefault(change.path, (self._world.now, _event(change)))
+                elif change.path in session.watches and session.connection is not None:
                     session.watches.discard(change.path)
-                    kind = EventType.DELETED if change.after is None else EventType.CHANGED
-                    session.connection.watched(WatchedEvent(kind, "CONNECTED", change.path))
+                    session.connection.watched(_event(change))
         if changes:
             self._on_applied(number, changes)

@@ -207,6 +207,45 @@ def test_a_machine_that_slept_proves_its_ownership_before_the_next_commit(
     assert ("phase", "2:1") not in rig.env.trail
 
 
+def test_a_driver_that_slept_while_it_proved_its_ownership_proves_it_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(module, "passed_secs", lambda: now[0])
+    write = rig.store.write
+    asked = []
+
+    def slept(ops: Any) -> None:
+        asked.append(ops)
+        write(ops)
+        now[0] += 3600
+        rig.store.error = SessionLost("taken over meanwhile")
+
+    monkeypatch.setattr(rig.store, "write", slept)
+    rig.add(1)
+    assert isinstance(rig.await_ended(1)[0].error, SessionLost)
+    assert asked == [[], []]
+    assert rig.env.trail == []
+
+
+def test_where_every_proof_takes_too_long_commits_go_on(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(module, "passed_secs", lambda: now[0])
+    write = rig.store.write
+    asked = []
+
+    def slow(ops: Any) -> None:
+        asked.append(ops)
+        now[0] += 2 * module.PROOF_SECS
+        write(ops)
+
+    monkeypatch.setattr(rig.store, "write", slow)
+    rig.add(1)
+    assert rig.await_ended(1)[0].error is None
+    assert asked[:-1] == [[]] * module.PROOF_TRIES
+    assert rig.env.trail == [("phase", "1:1"), ("record", "1:1")]
+
+
 def test_passed_secs_goes_on() -> None:
     before = clock.passed_secs()
     assert not threading.Event().wait(0.02)

@@ -291,4 +291,4 @@ def test_a_transaction_that_is_refused_changes_nothing_and_names_the_op(backend:
     ]
     assert (zookeeper.get(1, "/a", False)[0], zookeeper.get(1, "/a", False)[1].version) == (b"1", 0)
     with pytest.raises(NoNodeError):
-        zookeeper.children("/a/b")
+        zookeeper.children(1, "/a/b")

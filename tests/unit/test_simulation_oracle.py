@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ from tests.simulation import databases
 from tests.simulation.campaign import failure_text
 from tests.simulation.databases import Cell, Databases, Request, Row, Token
 from tests.simulation.oracle import NODE, Oracle
+from tests.simulation.scheduler import Process
 from tests.simulation.simulator import simulate
 from tests.simulation.source import Source
 from tests.simulation.world import World
@@ -104,7 +105,8 @@ def a_commit_out_of_order(oracle: Oracle) -> None:
 
 
 def an_effect_before_the_record(oracle: Oracle) -> None:
-    stored(oracle, 2)
+    stored(oracle)
+    stored(oracle, 2, first=2, end=4)
     oracle.effect(request("total", txid=2))
 
 
@@ -211,6 +213,86 @@ def a_second_attempt_under_another_commit_id(oracle: Oracle) -> None:
     oracle.commit_begins("ledger", 0, Token(1, 1, 2), 8)
 
 
+def a_commit_under_an_id_that_is_not_stored(oracle: Oracle) -> None:
+    write(oracle, put(f"state/batches/{1:012}", {**batch(), "commit_id": 8}))
+    oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+
+
+def a_later_half_that_is_written_first(oracle: Oracle) -> None:
+    stored(oracle, 2)
+
+
+def a_batch_that_is_fixed_before_the_one_before_it(oracle: Oracle) -> None:
+    stored(oracle, 1, fixed=False)
+    stored(oracle, 2)
+
+
+def two_batches_by_one_commit_id(oracle: Oracle) -> None:
+    stored(oracle)
+    before = oracle.backup()
+    oracle.effect(request("total"))
+    oracle.set_back((before[0], {}, *before[2:]))
+    stored(oracle)
+    oracle.effect(request("total", rows=ROWS[:1]))
+
+
+def a_key_that_goes_elsewhere(oracle: Oracle) -> None:
+    oracle.routed(1, 0)
+    oracle.routed(1, 1)
+
+
+def a_batch_that_comes_again_without_the_one_before_it(oracle: Oracle) -> None:
+    oracle.emits(TransactionAttempt(3, 1), cleaned=3, kept={3})
+
+
+def an_emitter_that_keeps_everything(oracle: Oracle) -> None:
+    oracle.emits(TransactionAttempt(8, 1), cleaned=1, kept=set(range(1, 9)))
+
+
+def a_driver_that_is_certain_after_anothers_claim(oracle: Oracle) -> None:
+    oracle.certain(session=6, connected_at=1.0)
+
+
+def a_driver_that_goes_by_what_was(oracle: Oracle) -> None:
+    oracle.looks(behind_secs=5.0)
+
+
+def commits_begin(oracle: Oracle, proof_sent_at: float, connected_at: float = 0.0) -> None:
+    """Let a commit begin at 5 s, in a thread of a driver whose client knows what is given."""
+    world = oracle._world
+    world.clients = cast(Any, Clients(SimpleNamespace(
+        suspended_at=None, connected_at=connected_at, proof_sent_at=proof_sent_at, proof_came_at=proof_sent_at,
+        proofs_late=0,
+    )))  # fmt: skip
+    oracle._placed = False
+    driver = Process(world, "driver 1")
+    world.after(
+        5.0, lambda: world.spawn(driver, lambda: oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7), "commit")
+    )
+    world.run(lambda: bool(oracle._begun), 6.0)
+
+
+class Clients(dict[Any, Any]):
+    """One client for all processes."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def __missing__(self, process: Any) -> Any:
+        return self.client
+
+
+def a_commit_by_an_old_proof(oracle: Oracle) -> None:
+    commits_begin(oracle, proof_sent_at=4.0)
+
+
+def a_commit_of_a_driver_that_connected_after_anothers_claim(oracle: Oracle) -> None:
+    oracle._world.now = 4.5
+    claim(oracle, 2, session=8)
+    oracle._world.now = 0.0
+    commits_begin(oracle, proof_sent_at=4.9, connected_at=4.8)
+
+
 def more_and_more_batches(oracle: Oracle) -> None:
     for txid in range(1, 7):
         oracle.committed = txid
@@ -260,6 +342,20 @@ def rows_that_are_doubled(oracle: Oracle) -> None:
         (rows_of_two_executions, "law 7: 1 is committed with rows of several executions"),
         (a_claim_of_an_old_epoch, "law 6: epoch 1 follows 1"),
         (a_commit_that_is_asked_for_twice, "law 7: ledger 0 is asked twice"),
+        (a_commit_under_an_id_that_is_not_stored, "law 2: .* another id than the one that is stored with its batch"),
+        (a_later_half_that_is_written_first, "law 2: batch 1 is not stored, later ones are"),
+        (a_batch_that_is_fixed_before_the_one_before_it, "law 2: batch 2 is stored as fixed, the one before is not"),
+        (
+            two_batches_by_one_commit_id,
+            "law 2: .* other rows by the commit id of a batch before the state was set back",
+        ),
+        (a_key_that_goes_elsewhere, "law 9: key 1 is routed to task 1, and was to 0"),
+        (a_batch_that_comes_again_without_the_one_before_it, "cleanup: 3:1 is emitted when all before 3 was discarded"),
+        (an_emitter_that_keeps_everything, "bounded: an emitter keeps 8 batches"),
+        (a_driver_that_is_certain_after_anothers_claim, "law 6: a driver is certain that it owns the topology"),
+        (a_driver_that_goes_by_what_was, "law 6: a driver goes by who lived 5.0 s before"),
+        (a_commit_by_an_old_proof, "law 6: .* the last proof of its ownership is too old"),
+        (a_commit_of_a_driver_that_connected_after_anothers_claim, "law 6: .* connected after another one's claim"),
         (more_and_more_batches, "bounded: 6 batches"),
         (znodes_that_nobody_deletes, r"bounded: beside batches there are .*state/litter/9"),
         (too_many_active, "pending: batch 3 is stored, 0 is committed"),
