@@ -52,5 +52,6 @@ def check_description(stored: Any, declared: Any, topology_id: str, node: str) -
             f"the state of topology {topology_id!r} ({node}) belongs to another topology than the one "
             f"submitted: {'; '.join(lines)}. Submit the topology as it was, or under another id, which "
             "begins at transaction 1 and needs stores of its own; or allow the change, if the state kept so far fits "
-            "the new topology"
+            "the new topology: --allow-changed-topology for `stormline run` and `stormline submit`, "
+            "allow_changed_topology=True in submit() and submit_topology()"
         )

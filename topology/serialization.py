@@ -19,6 +19,8 @@ from stormline.topology.errors import (
     shown,
 )
 from stormline.topology.packing import msgpack
+from stormline.topology.plain_values import plain_remedy
+from stormline.topology.process_bound import ProcessBound
 from stormline.topology.registration import Registration
 
 _REGISTERED = 64
@@ -82,6 +84,16 @@ def _with_buffers(value: Any) -> Any:
 def _packb(value: Any, default: Encoder | None = None) -> bytes:
     packer = msgpack.Packer(default=default, strict_types=True, use_bin_type=True, unicode_errors="surrogatepass")
     return packer.pack(value)
+
+
+def _remedy(kind: type) -> str:
+    bound = ProcessBound.of(kind)
+    if bound is not None:
+        return f"it belongs to this process and cannot travel: {bound.instead}"
+    plain = plain_remedy(kind)
+    if plain is not None:
+        return f"{plain}; or config.register_serialization({kind.__qualname__}, serializer)"
+    return f"call config.register_serialization({kind.__qualname__})"
 
 
 class Registry:
@@ -174,8 +186,7 @@ class Registry:
         registration = self._by_class.get(kind)
         if registration is None:
             raise UnregisteredClass(
-                f"class {kind.__module__}.{kind.__qualname__} is not registered (value {shown(value)}); "
-                f"call config.register_serialization({kind.__qualname__})"
+                f"class {kind.__module__}.{kind.__qualname__} is not registered (value {shown(value)}); {_remedy(kind)}"
             )
         data = [registration.name, registration.serializer.to_data(value)]
         return msgpack.ExtType(_REGISTERED, self._pack_inner(data, depth))

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+import types
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from stormline.topology.contracts import ISpout
+from stormline.topology.culprit import Culprit, Way, culprit_in
 from stormline.topology.errors import NotShippable
 from stormline.topology.gathering import executes_at_commit
 from stormline.topology.graph import deferred_bolts, graph_of
+from stormline.topology.process_bound import ProcessBound
 from stormline.topology.topology import Component, Topology
+
+IN_BOLT = "prepare()"
+IN_SPOUT = "get_emitter() or get_coordinator(), or in the __init__() of what they return"
+
+_NOT_IN = {"class attribute": ", not in the class", "method": ", not outside of it"}
 
 
 def check_shippable(topology: Topology) -> None:
@@ -23,62 +31,82 @@ def check_shippable(topology: Topology) -> None:
     for component in topology.components.values():
         for source, grouping in component.inputs.items():
             if grouping.custom is not None:
-                _check(grouping.custom, f"the custom grouping of {component.id!r} on {source}", _SENT)
+                _check(grouping.custom, f"the custom grouping of {component.id!r} on {source}", IN_BOLT, _SENT)
         if executes_at_commit(component.obj, component.id in deferred):
-            _check(component.obj, _who(component), _COPIED)
+            _check(component.obj, _who(component), IN_BOLT, _COPIED)
         elif not isinstance(component.obj, ISpout) or component.obj.emits_on_executors:
             check_sent(component)
-        check_shippable_config(component.config, f"configuration of {_who(component)}")
+        check_shippable_config(component.config, f"configuration of {_who(component)}", _where(component))
 
 
 def check_sent(component: Component) -> None:
     """Raise `NotShippable` where a component that runs on the executors cannot be pickled."""
-    _check(component.obj, _who(component), _SENT)
+    _check(component.obj, _who(component), _where(component), _SENT)
+
+
+def check_shippable_config(config: Mapping[str, Any], whose: str, where: str = IN_BOLT) -> None:
+    """Raise `NotShippable`, naming the key, where a value of a configuration cannot be pickled.
+
+    Args:
+        where: the calls that can make there what cannot be sent.
+    """
+    plain = dict(config)
+    error = _SENT.error(plain)
+    if error is None:
+        return
+    culprit = culprit_in(plain, _SENT.error)
+    if culprit is None:
+        raise NotShippable(f"{whose} cannot be sent to the executors: {error}")
+    raise NotShippable(
+        f"{whose} cannot be sent to the executors: {_found(culprit, _SENT)}; put into the configuration what it is "
+        f"made from, and make it in {where}"
+    )
 
 
 def _who(component: Component) -> str:
     return f"{component.kind.value} {component.id!r}"
 
 
-def check_shippable_config(config: Mapping[str, Any], where: str) -> None:
-    """Raise `NotShippable`, naming the key, where a value of a configuration cannot be pickled."""
-    if _pickling_error(dict(config)) is None:
-        return
-    for key, value in config.items():
-        cause = _pickling_error(value)
-        if cause is not None:
-            raise NotShippable(
-                f"{where} cannot be sent to the executors: {key!r} is a {_kind(value)}, which cannot be pickled "
-                f"({cause}); put into the configuration what it is made from, and make it in prepare()"
-            )
+def _where(component: Component) -> str:
+    return IN_SPOUT if isinstance(component.obj, ISpout) else IN_BOLT
 
 
-def _check(obj: Any, who: str, way: _Way) -> None:
+def _check(obj: Any, who: str, where: str, way: _Way) -> None:
     error = way.error(obj)
     if error is None:
         return
-    for name, value in _attributes(obj):
-        cause = way.error(value)
-        if cause is not None:
-            raise NotShippable(
-                f"{who} ({type(obj).__name__}) cannot be {way.what}: attribute {name!r} is a "
-                f"{_kind(value)}, which cannot be {way.how} ({cause}); "
-                "open it in prepare(), not in __init__()"
-            )
-    raise NotShippable(f"{who} ({type(obj).__name__}) cannot be {way.what}: {error}")
+    who = f"{who} ({type(obj).__name__}) cannot be {way.what}"
+    culprit = culprit_in(obj, way.error)
+    if culprit is None:
+        raise NotShippable(f"{who}: {error}")
+    raise NotShippable(f"{who}: {_holder(culprit, obj)} {_found(culprit, way)}; {_remedy(culprit, where, obj)}")
 
 
-def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
-    yield from getattr(obj, "__dict__", {}).items()
-    for cls in type(obj).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(obj, name):
-                yield name, getattr(obj, name)
+def _holder(culprit: Culprit, obj: Any) -> str:
+    way, name = culprit.steps[0]
+    if way is Way.CLASS_ATTRIBUTE and isinstance(getattr(type(obj), name, None), types.FunctionType):
+        return "method"
+    return way.value
 
 
-def _kind(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+def _found(culprit: Culprit, way: _Way) -> str:
+    """Say "'client' holds a _thread.lock in client._lock, which cannot be pickled (…)"."""
+    found = f"is a {culprit.kind}" if len(culprit.steps) == 1 else f"holds a {culprit.kind} in {culprit.path}"
+    return f"{culprit.name!r} {found}, which cannot be {way.how} ({culprit.error})"
+
+
+def _remedy(culprit: Culprit, where: str, obj: Any) -> str:
+    bound = ProcessBound.of_unpicklable(type(culprit.value))
+    holder = _holder(culprit, obj)
+    declared = ", not in the spout's __init__()" if where == IN_SPOUT else ", not in __init__()"
+    here = f"in {where}{_NOT_IN.get(holder, declared)}"
+    if len(culprit.steps) == 1 or holder == "method":
+        remedy = f"{bound.verb if bound else 'make'} it {here}"
+    else:
+        remedy = f"make {culprit.name!r} {here}"
+    # Within an object of somebody else's class a lock is that one's business.
+    own = all(step not in (Way.ATTRIBUTE, Way.CLASS_ATTRIBUTE) for step, _ in culprit.steps[1:])
+    return f"{remedy}; {bound.hint}" if bound and own else remedy
 
 
 def _pickling_error(obj: Any) -> Exception | None:

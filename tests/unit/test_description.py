@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
-from stormline.runtime.description import differences
+from stormline.cli.run import run_command
+from stormline.cli.submit import submit_command
+from stormline.runtime.description import check_description, differences
+from stormline.runtime.errors import TopologyChanged
+from stormline.runtime.local_cluster import LocalCluster
+from stormline.runtime.storm_submitter import StormSubmitter
 
 
 @pytest.mark.parametrize(
@@ -26,3 +32,19 @@ from stormline.runtime.description import differences
 )  # fmt: skip
 def test_differences_read_as_text(stored: Any, declared: Any, lines: list[str]) -> None:
     assert differences(stored, declared) == lines
+
+
+def test_what_allows_a_change_is_named_as_it_is_written() -> None:
+    check_description({"a": 1}, {"a": 1}, "words", "/words")
+    with pytest.raises(TopologyChanged) as caught:
+        check_description({"a": 1}, {"a": 2}, "words", "/words")
+    assert str(caught.value) == (
+        "the state of topology 'words' (/words) belongs to another topology than the one submitted: a 1 → 2. Submit "
+        "the topology as it was, or under another id, which begins at transaction 1 and needs stores of its own; or "
+        "allow the change, if the state kept so far fits the new topology: --allow-changed-topology for `stormline "
+        "run` and `stormline submit`, allow_changed_topology=True in submit() and submit_topology()"
+    )
+    for command in (run_command, submit_command):
+        assert "--allow-changed-topology" in [option for parameter in command.params for option in parameter.opts]
+    for call in (LocalCluster.submit, LocalCluster.submit_topology, StormSubmitter.submit_topology):
+        assert "allow_changed_topology" in inspect.signature(call).parameters

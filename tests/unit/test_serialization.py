@@ -9,6 +9,8 @@ import enum
 import functools
 import io
 import os
+import queue
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -182,9 +184,7 @@ STRANGERS = [
     Text("a"), Whole(1), Real(1.5), Raw(b"a"), Many([1]), Mapped({1: 2}), Money("1"), Instant(2026, 1, 1),
     collections.OrderedDict(a=1), collections.defaultdict(list), collections.Counter("a"), collections.deque([1]),
     Point(1, 2), Unregistered(), Untold.A, Grade.A,
-    np.int64(1), np.float64(1.5), np.bool_(True), np.str_("a"), np.bytes_(b"a"), np.array([1]),
-    pd.Timestamp(0), object(), SimpleNamespace(a=1), PurePosixPath("a"), range(3), io.BytesIO(), len,
-    Unregistered, ..., threading.Lock(),
+    object(), SimpleNamespace(a=1), PurePosixPath("a"), range(3), len, Unregistered, ...,
 ]  # fmt: skip
 
 
@@ -198,6 +198,78 @@ def test_what_is_not_registered_is_an_error_and_not_something_else(value: Any) -
         assert message.startswith(f"class {type(value).__module__}.{name} is not registered (value ")
         assert message.endswith(f"; call config.register_serialization({name})")
         assert isinstance(caught.value, (StormlineError, TypeError))
+
+
+LIST = "call .tolist(), or emit whole columns at once, as a record batch, by emit_batch"
+PLAIN_REMEDIES = [
+    *((value, "call .item()") for value in (np.int64(1), np.float64(1), np.bool_(True), np.str_("a"), np.bytes_(b"a"))),
+    (np.longdouble(1), "call float() of it"),
+    (np.datetime64(1, "ns"), "call .astype('datetime64[us]').item(), which is a datetime"),
+    (np.timedelta64(1, "ns"), "call .astype('timedelta64[us]').item(), which is a timedelta"),
+    *((values, LIST) for values in (np.array([1]), pd.Series([1]), pd.Index([1]), pd.array([1]))),
+    (pd.Timestamp(0), "call .to_pydatetime()"),
+    (pd.Timedelta(1, "s"), "call .to_pytimedelta()"),
+    (pd.NaT, "use None instead"),
+    (
+        pd.DataFrame({"a": [1]}),
+        "emit a tuple for each of .itertuples(index=False), or the whole by "
+        "emit_batch(pyarrow.RecordBatch.from_pandas(frame, preserve_index=False))",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "remedy"), PLAIN_REMEDIES, ids=lambda value: type(value).__name__)
+def test_a_value_of_numpy_or_pandas_is_an_error_that_says_how_it_becomes_plain(value: Any, remedy: str) -> None:
+    name = type(value).__qualname__
+    for holding in (value, [value], {"k": (value,)}, Pair(1, Base(value))):
+        with pytest.raises(UnregisteredClass) as caught:
+            REGISTRY.pack(holding)
+        message = str(caught.value)
+        assert message.startswith(f"class {type(value).__module__}.{name} is not registered (value ")
+        assert message.endswith(f"); {remedy}; or config.register_serialization({name}, serializer)")
+
+
+def test_what_the_remedies_give_can_be_written() -> None:
+    moment = np.datetime64(1_000_000, "ns")
+    for plain in (
+        *(value.item() for value, remedy in PLAIN_REMEDIES if remedy == "call .item()"),
+        *(values.tolist() for values, remedy in PLAIN_REMEDIES if remedy == LIST),
+        float(np.longdouble(1)),
+        moment.astype("datetime64[us]").item(),
+        (moment - moment).astype("timedelta64[us]").item(),
+        pd.Timestamp(0).to_pydatetime(),
+        pd.Timedelta(1, "s").to_pytimedelta(),
+        list(map(list, pd.DataFrame({"a": [1], "b": ["x"]}).itertuples(index=False))),
+    ):
+        PLAIN.pack(plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [
+        (threading.Lock(), "leave it out"),
+        (io.BytesIO(), "send its path, or what it holds"),
+        ((i for i in "ab"), "send a list of what it gives"),
+        (queue.Queue(), "send what it holds, as a list"),
+        (threading.Thread(), "send what it has worked out"),
+        (sqlite3.Connection(":memory:"), "send what it has read, or what it is opened with"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_belongs_to_this_process_is_an_error_that_says_what_travels_instead(value: Any, instead: str) -> None:
+    with pytest.raises(UnregisteredClass) as caught:
+        REGISTRY.pack([value])
+    message = str(caught.value)
+    assert message.startswith(f"class {type(value).__module__}.{type(value).__qualname__} is not registered (value ")
+    assert message.endswith(f"); it belongs to this process and cannot travel: {instead}")
+
+
+def test_a_class_that_is_called_a_connection_may_be_registered() -> None:
+    class FlightConnection:
+        pass
+
+    with pytest.raises(UnregisteredClass, match=r"call config.register_serialization\(.*FlightConnection\)$"):
+        PLAIN.pack(FlightConnection())
 
 
 @pytest.mark.parametrize("value", [Text("a"), Whole(1), np.int64(1)])
