@@ -54,8 +54,8 @@ COMMITS = (
         "3 attempts",
         "An attempt whose commit is overdue, and has failed, goes on to call user code.",
         COMMITTER,
-        "            commit.timed_out = True\n        commit.run.abandon()\n        return commit.run.attempt",
-        "            commit.timed_out = True\n        return commit.run.attempt",
+        "        commit.run.abandon()\n        return commit.run.attempt",
+        "        return commit.run.attempt",
     ),
     Mutant(
         "failure-on-executors-ignored",
