@@ -112,6 +112,12 @@ class StoreSums(BaseTransactionalBolt, ICommitter):
         )
         deaths.meet(self.folder, deaths.AFTER)
 
+    def get_component_configuration(self) -> Config:
+        own = Config()
+        own.register_serialization(Sums)
+        own.register_serialization(Range)
+        return own
+
 
 def warm_up(_: int) -> None:
     """Do nothing, on an executor: so that it has started, and has imported all this."""
