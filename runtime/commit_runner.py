@@ -17,7 +17,7 @@ from stormline.runtime.bolt_tasks import BasicBoltAtCommit, execute_tuples
 from stormline.runtime.calls import told
 from stormline.runtime.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
 from stormline.runtime.columns import Columns, Row, Tuples
-from stormline.runtime.gathered import OtherState, restore_gathered
+from stormline.runtime.gathered import COMMIT_CALLS, OtherState, restore_gathered
 from stormline.runtime.guard import run_guarded
 from stormline.runtime.own_thread import CallAbandoned
 from stormline.runtime.packed import Packed
@@ -109,7 +109,7 @@ class CommitTask:
 
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
-            with while_wanted(lambda: not self._abandoned):
+            with COMMIT_CALLS.noted(), while_wanted(lambda: not self._abandoned):
                 run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
 
     def _fail(self, failure: Failure) -> None:

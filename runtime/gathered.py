@@ -16,9 +16,11 @@ import ipaddress
 import pathlib
 import pickle
 import re
+import threading
 import types
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -141,6 +143,34 @@ _ITEMS_MAX = 256
 _CONTAINERS = (list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter)
 
 
+class CommitCalls:
+    """Knows when user code of a commit is called in this process: what it changes is not `execute`'s doing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun = self._running = 0
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Take note of a call."""
+        with self._lock:
+            self._begun += 1
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def mark(self) -> int | None:
+        """Return what stays equal for as long as there is no call; None: there is one now."""
+        with self._lock:
+            return None if self._running else self._begun
+
+
+COMMIT_CALLS = CommitCalls()
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A value; how much it holds, if that can be changed; and what, as far as it was looked at."""
@@ -159,7 +189,8 @@ class OtherState:
 
     Args:
         alone: whether no other task's `finish_batch` may change what this bolt shares with it meanwhile. Else only
-            attributes set anew are told.
+            attributes set anew are told; so too where one was called in this process meanwhile, as `InProcessCluster`
+            does.
     """
 
     def __init__(self, bolt: Any, names: Sequence[str], alone: bool) -> None:
@@ -168,17 +199,21 @@ class OtherState:
         self._package = type(bolt).__module__.partition(".")[0]
         self._classes = [klass for klass in type(bolt).__mro__ if _is_users(klass)] if alone else []
         self._alone = alone
+        self._mark = self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
         self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
         self._of_classes: list[dict[str, _Seen]] = []
 
     def before_execute(self) -> None:
         """Take note of what the bolt's classes hold."""
+        self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
         self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
 
     def after_execute(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed what the bolt's classes hold; `who` executed."""
+        if not self._undisturbed(self._mark_of_call):
+            return
         self._left = _ITEMS_MAX
         for klass, before in zip(self._classes, self._of_classes, strict=True):
             self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
@@ -186,7 +221,11 @@ class OtherState:
     def check(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed attributes of the bolt that do not travel."""
         self._left = _ITEMS_MAX
+        self._alone = self._alone and self._undisturbed(self._mark)
         self._compare(self._attributes, self._of(self._bolt), who, "attribute")
+
+    def _undisturbed(self, mark: int | None) -> bool:
+        return mark is not None and mark == COMMIT_CALLS.mark()
 
     def _compare(self, before: dict[str, _Seen], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
         present = dict(now)

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,7 +23,7 @@ import pytest
 
 from stormline import BaseTransactionalBolt, Config, Fields, ICommitter, TransactionAttempt, Tuple, Values
 from stormline.errors import NotGathered, TopologyFailed
-from stormline.runtime.gathered import OtherState, pack_gathered, restore_gathered
+from stormline.runtime.gathered import COMMIT_CALLS, OtherState, pack_gathered, restore_gathered
 from stormline.runtime.in_process_cluster import InProcessCluster
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import PLAIN, Registry
@@ -277,6 +278,28 @@ class TakesBack(Store):
 def test_what_counts_is_what_was_said_when_the_topology_was_built(kind: Any) -> None:
     run(kind("t"))
     assert sorted(LEDGERS["t"].all()) == list(range(20))
+
+
+class Shares(Holder):
+    """Shares with others of its class what `finish_batch` changes."""
+
+    kept: ClassVar[dict[int, int]] = {}
+
+
+@pytest.mark.parametrize("beforehand", [True, False])
+def test_what_a_commit_changes_in_the_same_process_is_not_blamed_on_execute(beforehand: bool) -> None:
+    with ExitStack() as commit:
+        if beforehand:
+            commit.enter_context(COMMIT_CALLS.noted())
+        other = OtherState(Shares(own=Shares.kept), [], alone=True)
+        other.before_execute()
+        if not beforehand:
+            commit.enter_context(COMMIT_CALLS.noted())
+        Shares.kept[len(Shares.kept)] = 1
+        if not beforehand:
+            commit.close()
+        other.after_execute("bolt 'b'")
+        other.check("bolt 'b'")
 
 
 class IntoClass(Gathering):
