@@ -55,14 +55,6 @@ INPUT = (
         "            partitions[partition] = PartitionBatch(position, recorder",
     ),
     Mutant(
-        "checksum-of-the-last-row",
-        "2 sameness",
-        "What identifies an opaque batch is the checksum of its last row, whatever came before that.",
-        "runtime/recorder.py",
-        "            self._crc = zlib.crc32(packed, self._crc)\n",
-        "            self._crc = zlib.crc32(packed)\n",
-    ),
-    Mutant(
         "floats-routed-as-they-are",
         "9 routing",
         "A whole number that is a float is another key than the same one that is an int.",
