@@ -80,6 +80,7 @@ COMMITS = (
         "runtime/remote_turn.py",
         "        if missing:\n",
         "        if missing and not replies:\n",
+        seeds_max=2500,
     ),
     Mutant(
         "commit-ids-of-other-waves-forgotten",

@@ -32,7 +32,7 @@ COORDINATION = (
         COORDINATOR,
         "return active is not None and active.attempt == attempt",
         "return active is not None",
-        seeds_max=1500,
+        seeds_max=3000,
     ),
     Mutant(
         "later-ones-not-failed",

@@ -55,14 +55,6 @@ INPUT = (
         "            partitions[partition] = PartitionBatch(position, recorder",
     ),
     Mutant(
-        "cut-one-row-too-late",
-        "2 sameness",
-        "A batch that is read again after its commit began is cut one row after its end.",
-        "runtime/recorder.py",
-        "if self._limit is not None and self.rows >= self._limit:",
-        "if self._limit is not None and self.rows > self._limit:",
-    ),
-    Mutant(
         "floats-routed-as-they-are",
         "9 routing",
         "A whole number that is a float is another key than the same one that is an int.",
