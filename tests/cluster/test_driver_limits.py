@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import psutil
+import pytest
 
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.lives import ENDS_SECS, Lives
+
+pytestmark = pytest.mark.proof
 
 DATABASE_NOT_OPENED = "unable to open database file"
 NOTHING_OPENED = "Too many open files"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from examples.flight_delays import TOPOLOGY_ID
 from examples.flight_store import FlightStore
 from examples.flights_data import flights_csv
 from tests.cluster.driver_process import DriverProcess
 from tests.flights import expected_results, needs_flights, stored_results
+
+pytestmark = pytest.mark.proof
 
 LIFE_SECS = 120.0
 

@@ -13,6 +13,8 @@ import pytest
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.lives import LIFE_SECS
 
+pytestmark = pytest.mark.proof
+
 FREE_BYTES = 64 * 1024
 
 

@@ -9,8 +9,12 @@ import time
 from collections import Counter
 from contextlib import closing
 
+import pytest
+
 from tests.cluster.lives import LIFE_SECS, Lives
 from tests.topologies.keyed_sums import DATA, TASKS, TRANSACTIONS
+
+pytestmark = pytest.mark.proof
 
 SEED = 20
 

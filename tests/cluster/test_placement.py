@@ -15,6 +15,8 @@ from tests.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
 from tests.placement_kit import Begun, FencedStore
 from tests.spark_standalone import SparkStandalone
 
+pytestmark = pytest.mark.proof
+
 
 @pytest.fixture(scope="module")
 def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkStandalone]:

@@ -201,6 +201,7 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
         assert job["name"] == names[-1]
 
 
+@pytest.mark.proof
 def test_a_failing_bolt_ends_with_the_users_traceback_and_an_exit_code(
     standalone: SparkStandalone, bench: Bench
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_failing_bolt_ends_with_the_users_traceback_and_an_exit_code(
     assert bench.in_zookeeper()[1] is False
 
 
+@pytest.mark.proof
 def test_a_driver_whose_spark_submit_is_killed_gives_the_topology_up(bench: Bench) -> None:
     submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[1]", *bench.compile(), *bench.arguments]
     with bench.start(*submit, "--keep-running", rows=20) as process:
@@ -237,6 +239,7 @@ def test_a_driver_whose_spark_submit_is_killed_gives_the_topology_up(bench: Benc
         eventually(lambda: True if bench.in_zookeeper() == (2, False) else None, "the topology to be free")
 
 
+@pytest.mark.proof
 def test_a_spark_that_could_run_a_task_twice_is_refused(bench: Bench) -> None:
     unsafe = ["--conf", "spark.task.maxFailures=4"]
     submit = [str(HOME / "bin" / "spark-submit"), "--master", "spark://127.0.0.1:1", *bench.compile()]

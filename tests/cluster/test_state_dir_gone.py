@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from tests.cluster.lives import ENDS_SECS, LIFE_SECS, Lives
 from tests.topologies.keyed_sums import TRANSACTIONS
+
+pytestmark = pytest.mark.proof
 
 
 def test_a_driver_whose_state_directory_is_deleted_stops_with_one_sentence(lives: Lives) -> None:
