@@ -29,7 +29,7 @@ def page() -> str:
         "Every way to fail that we know of: what must happen, which simulated and which real test covers it, and how",
         "often it was tried. *Simulated* runs in one process, on doubles of Spark, ZooKeeper and databases; *real*",
         "breaks real processes. A kind of fault is written `like this`: of the simulator (`make simulate`) or of the",
-        "chaos runs (`make chaos`); a test is a link, and is run by `make test` or by `make proof`. What nothing covers is **open**,",
+        "chaos runs (`make chaos`); a test is a link, run by `make test` or `make proof`. What nothing covers is **open**,",
         "with the reason. The rows are in [fault_matrix](fault_matrix/__init__.py); a test sees that all they name",
         "exists, and that no kind of fault lacks a row.",
         "",
