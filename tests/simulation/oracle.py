@@ -101,8 +101,10 @@ class Oracle:
             self._check_owner(session, values["owner"], claim="live" in values)
         elif any(path.startswith("state/") for path in values):
             self.broken("law 6: a write that does not check the epoch")
+        changed: set[int] = set()
         for path, change in values.items():
             if path.startswith("state/batches/"):
+                changed.add(int(path.rpartition("/")[2]))
                 self._batch_changed(int(path.rpartition("/")[2]), change.after)
         if "state/committed" in values:
             self._check_commit(values["state/committed"].after)
@@ -113,20 +115,23 @@ class Oracle:
             self.broken(f"bounded: beside batches there are {sorted(nodes)}")
         if max(self.stored, default=0) > self.committed + self._pending_max:
             self.broken(f"pending: batch {max(self.stored)} is stored, {self.committed} is committed")
-        self._check_chain()
+        self._check_chain({txid for txid in changed if txid in self.stored and self.stored[txid]["fixed"]})
 
-    def _check_chain(self) -> None:
-        """See that a driver which finds this can go on: no gaps, fixed ones first, each from where the last ends."""
+    def _check_chain(self, fixed_now: set[int]) -> None:
+        """See that a driver which finds this can go on: no gaps, and each fixed batch begins where the one before ends.
+
+        None is fixed before the one before it; where that one is withdrawn, later ones follow in further writes.
+        """
         ends = dict(self.positions)
-        fixed = True
+        ahead = True
         for txid in range(self.committed + 1, max(self.stored, default=0) + 1):
             batch = self.stored.get(txid)
             if batch is None:
                 return self.broken(f"law 2: batch {txid} is not stored, later ones are: {sorted(self.stored)}")
-            if batch["fixed"] and not fixed:
+            if txid in fixed_now and txid - 1 > self.committed and not self.stored[txid - 1]["fixed"]:
                 return self.broken(f"law 2: batch {txid} is stored as fixed, the one before is not")
-            fixed = batch["fixed"]
-            if not fixed:
+            ahead = ahead and batch["fixed"]
+            if not ahead:
                 continue
             for partition, first, end in self._ranges(batch):
                 if first != ends.get(partition, 0):
