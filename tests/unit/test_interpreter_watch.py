@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -45,12 +46,16 @@ def test_where_all_threads_ran_nothing_is_said(watch: InterpreterWatch) -> None:
 def test_one_call_that_let_no_other_python_code_run_is_told_with_its_component_and_the_setting(
     watch: InterpreterWatch,
 ) -> None:
-    assert run_guarded(lambda: hold_interpreter(HOLD_SECS), "store", 3, "finish_batch", pytest.fail, Calls(), ATTEMPT)
+    def holds_and_lets_others_look() -> None:
+        hold_interpreter(HOLD_SECS)
+        time.sleep(0.2)
+
+    assert run_guarded(holds_and_lets_others_look, "store", 3, "finish_batch", pytest.fail, Calls(), ATTEMPT)
     why = watch.why_silent(SESSION_SECS)
     assert "was busy for " in why
     assert "a session of 1 s (storm.zookeeper.session.timeout). Raise that setting" in why
     assert "It was in finish_batch of 'store', task 3, at\n" in why
-    assert "in hold_interpreter" in why
+    assert "in holds_and_lets_others_look" in why
 
 
 def test_a_process_that_did_not_compute_either_is_told_of_without_blame(watch: InterpreterWatch) -> None:
