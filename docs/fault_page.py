@@ -90,7 +90,7 @@ def _often(row: Row, runs: Mapping[str, Any]) -> str:
             told.append(f"{part} {times(kinds, runs[part]['faults']):,}")
     tests = {name for covered in (row.simulated, row.real) for name in _tests(covered)}
     if tests:
-        told.append(f"{len(tests)} test{'s' * (len(tests) > 1)} in CI")
+        told.append(f"{len(tests)} test{'s' * (len(tests) > 1)} a run")
     return "<br>".join(told) or "never"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark import SparkContext
 
 from stormline import LocalCluster
 from stormline.topology.config import ZOOKEEPER_SESSION_TIMEOUT_MS
 from tests.interpreter import match_for
 from tests.kit import LEDGERS, Store, line, numbers
+
+pytestmark = pytest.mark.proof
 
 SESSION_MS = 1000
 

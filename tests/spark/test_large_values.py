@@ -21,6 +21,8 @@ from stormline import (
 from stormline.runtime.errors import TopologyFailed
 from stormline.topology.topology import Topology
 
+pytestmark = pytest.mark.proof
+
 ROW_BYTES = 10_000_000
 COUNTED: defaultdict[str, dict[int, int]] = defaultdict(dict)
 CONFIG = {"topology.max.spout.pending": 8, "topology.message.timeout.secs": 300}

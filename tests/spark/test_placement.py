@@ -18,6 +18,8 @@ from tests.kit import Batch, Fault, eventually, line, numbers
 from tests.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
 from tests.placement_kit import FencedStore, Keep
 
+pytestmark = pytest.mark.proof
+
 PLACED = {Config.TOPOLOGY_COMMIT_PLACEMENT: "executors", "topology.max.spout.pending": 4}
 
 

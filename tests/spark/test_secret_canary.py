@@ -11,6 +11,8 @@ import pytest
 
 from tests.spark.canary_driver import PLANTED
 
+pytestmark = pytest.mark.proof
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["canary-password-41f7", "canary-a90c", "canary-5d1e", "canary-77b3"]
 SECRETS = {"CANARY_PASSWORD": "{}'{}\\{}\"{}".format(*PARTS), "payload": "storm:canary-payload-93d2"}

@@ -142,6 +142,6 @@ def test_the_page_says_how_often_and_what_is_open(run: Path, monkeypatch: pytest
     page = fault_page.page()
     assert "3 rows: 1 are covered by a simulated test, 2 by a real one, 1 by both; 1 are open on both sides." in page
     test = "[test_z](../tests/cluster/test_chaos.py)"
-    assert f"| x dies | y | `slow` | `driver-kill`<br>{test} | chaos 5<br>1 test in CI |" in page
+    assert f"| x dies | y | `slow` | `driver-kill`<br>{test} | chaos 5<br>1 test a run |" in page
     assert "| x sleeps | y | **open**: no reason | `driver-kill: driver` | chaos 2 |" in page
     assert "| x errs | y | **open**: none | **open**: none either | never |" in page
