@@ -140,7 +140,8 @@ class CommitTask:
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         gathers = gathered_by(self._planned.component.obj)
-        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
+        executes = self._deferred.tuples or inbox
+        other = None if gathers is None or not executes else OtherState(self._bolt, gathers, alone=False)
         self._execute_all(inbox)
         if other is not None:
             other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")

@@ -180,6 +180,19 @@ class _Seen:
     items: Sequence[_Seen] | None = None
 
 
+@lru_cache(maxsize=256)
+def _slot_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a class's slots, as they are known to `getattr`."""
+    names = []
+    for klass in kind.__mro__:
+        slots = vars(klass).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            private = slot.startswith("__") and not slot.endswith("__")
+            if slot not in ("__dict__", "__weakref__"):
+                names.append(f"_{klass.__name__.lstrip('_')}{slot}" if private else slot)
+    return tuple(names)
+
+
 class OtherState:
     """What a bolt held after `prepare` besides what it gathers: `execute` must leave it as it was, or it would be lost.
 
@@ -240,13 +253,9 @@ class OtherState:
 
     def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:
         yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
-        for klass in type(bolt).__mro__:
-            slots = vars(klass).get("__slots__", ())
-            for slot in (slots,) if isinstance(slots, str) else slots:
-                private = slot.startswith("__") and not slot.endswith("__")
-                name = f"_{klass.__name__.lstrip('_')}{slot}" if private else slot
-                if name not in self._names and name not in ("__dict__", "__weakref__") and hasattr(bolt, name):
-                    yield name, getattr(bolt, name)
+        for name in _slot_names(type(bolt)):
+            if name not in self._names and hasattr(bolt, name):
+                yield name, getattr(bolt, name)
 
     def _data_of(self, klass: type) -> Iterator[tuple[str, Any]]:
         held = vars(klass)
