@@ -253,7 +253,7 @@ class OtherState:
 
     def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:
         yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
-        for name in _slot_names(type(bolt)):
+        for name in _slot_names(type(bolt)):  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
             if name not in self._names and hasattr(bolt, name):
                 yield name, getattr(bolt, name)
 
