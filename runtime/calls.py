@@ -21,12 +21,8 @@ class CallReport(NamedTuple):
     text: str
 
 
-class _Call(NamedTuple):
-    component: str
-    task: int | None
-    where: str
-    attempt: TransactionAttempt
-    begun: float
+_Call = tuple[str, int | None, str, TransactionAttempt, float]
+"""A call that runs: component, task, what of it, attempt, and since when. A plain tuple: one is made for each call."""
 
 
 class Calls:
@@ -40,8 +36,13 @@ class Calls:
 
     def begin(self, component: str, task: int | None, where: str, attempt: TransactionAttempt) -> None:
         """Take note that this thread calls user code."""
-        call = _Call(component, task, where, attempt, time.monotonic())
-        self._by_thread.setdefault(threading.get_ident(), []).append(call)
+        thread = threading.get_ident()
+        call = (component, task, where, attempt, time.monotonic())
+        calls = self._by_thread.get(thread)
+        if calls is None:
+            self._by_thread[thread] = [call]
+        else:
+            calls.append(call)
 
     def end(self) -> None:
         """Take note that the call that has begun last in this thread has ended."""
@@ -55,13 +56,13 @@ class Calls:
         """Return the calls that run, of these attempts or of all, for so long at least: the longest first."""
         found = []
         for thread, calls in list(self._by_thread.items()):
-            for call in calls[-1:]:  # where one is within another, it is the one that waits for nobody
-                took = time.monotonic() - call.begun
-                if took >= secs and (attempts is None or call.attempt in attempts):
-                    task = "" if call.task is None else f", task {call.task},"
-                    text = f"{call.where} of {call.component!r}{task} for {took:.1f} s, in transaction {call.attempt}, "
-                    text += f"at {place_of(thread)}"
-                    found.append(CallReport(call.component, call.task, call.attempt, took, text))
+            # Where one is within another, the inner one is the one that waits for nobody.
+            for component, task, where, attempt, begun in calls[-1:]:
+                took = time.monotonic() - begun
+                if took >= secs and (attempts is None or attempt in attempts):
+                    who = f"{where} of {component!r}" + ("" if task is None else f", task {task},")
+                    text = f"{who} for {took:.1f} s, in transaction {attempt}, at {place_of(thread)}"
+                    found.append(CallReport(component, task, attempt, took, text))
         return sorted(found, key=lambda report: -report.secs)
 
 
