@@ -39,7 +39,7 @@ class Session:
     def check_acls(self, paths: Sequence[str]) -> None: ...
 
     def children(self, path: str) -> list[str]:
-        return self._server.children(path)
+        return self._server.children(self._number, path)
 
     def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Any]]:
         got = []
