@@ -101,7 +101,7 @@ def test_a_description_that_leaves_no_room_for_whose_the_znodes_are_is_not_sent(
     session.acl_bytes = 25_000
     with pytest.raises(StateTooLarge, match=r"^one write of 1 values has 1,0\d\d,\d\d\d bytes"):
         claim(session, NODE, PLAIN, "x" * 900_500, False, WAIT_MS, WAIT_MS)
-    assert server.children(NODE) == []
+    assert server.children(number, NODE) == []
     assert claim(session, NODE, PLAIN, "x" * 899_500, False, WAIT_MS, WAIT_MS).owner.epoch == 1
 
 
