@@ -34,30 +34,19 @@ def test_lines_go_to_who_asks_for_them_and_those_of_the_start_only_where_all_is_
 
 
 def test_a_line_that_nobody_takes_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    shown = ""
-
     def closed(line: str) -> None:
         raise ValueError("I/O operation on closed file.")
 
-    printed(True, closed)
-
-    def all_is_there() -> bool:
-        nonlocal shown
-        shown += capfd.readouterr().err
-        return shown.endswith("half a line \N{REPLACEMENT CHARACTER}\n")
-
-    eventually(all_is_there)
-    assert shown.startswith("starting\nalmost\nwarned\n")
+    assert shown(capfd, True, closed) == "starting\nalmost\nwarned\nhalf a line \N{REPLACEMENT CHARACTER}\n"
 
 
 def test_without_anybody_who_asks_all_goes_to_standard_error_as_it_is(capfd: pytest.CaptureFixture[str]) -> None:
-    shown = ""
-    printed(False, None)
+    assert "warned\nhalf a line" in shown(capfd, False, None)
 
-    def all_is_there() -> bool:
-        nonlocal shown
-        shown += capfd.readouterr().err
-        return "half a line" in shown
 
-    eventually(all_is_there)
-    assert "warned\nhalf a line" in shown
+def shown(capfd: pytest.CaptureFixture[str], verbose: bool, on_output: Callable[[str], None] | None) -> str:
+    """Return what came to standard error, asked once all is there: what is written while capfd reads is lost."""
+    before = set(_readers)
+    printed(verbose, on_output)
+    eventually(lambda: before >= set(_readers))
+    return capfd.readouterr().err
