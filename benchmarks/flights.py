@@ -19,7 +19,7 @@ from pathlib import Path
 from examples import flight_delays
 from examples.flights_data import flights_csv
 from stormline import LocalCluster
-from stormline.runtime.spark_context import start_spark
+from stormline.runtime.spark.context import start_spark
 
 
 def bare(path: Path) -> tuple[float, int]:

@@ -20,7 +20,7 @@ from benchmarks.fresh import end_tree
 from benchmarks.settings import CORES, MASTER, TIMEOUT_SECS
 from benchmarks.topologies.synthetic import GATES, Gate
 from stormline import LocalCluster, Topology
-from stormline.runtime.handle import TopologyHandle
+from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.topology.config import MAX_SPOUT_PENDING
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Lab:
     def spark(self) -> SparkContext:
         """The SparkContext, with Stormline's own settings."""
         if self._sc is None:
-            from stormline.runtime.spark_context import start_spark
+            from stormline.runtime.spark.context import start_spark
 
             # In a thread of its own: in the main one Spark would take SIGINT for itself.
             with ThreadPoolExecutor(1) as pool:

@@ -14,7 +14,7 @@ from stormline.cli.bundle import Bundle, write_bundle
 from stormline.cli.conf import conf_option, parse_conf
 from stormline.cli.errors import UnsafeConf
 from stormline.cli.target import TARGET_HELP, Target, load_target
-from stormline.runtime.spark_settings import REQUIRED, check_no_secrets, check_safe
+from stormline.runtime.spark.settings import REQUIRED, check_no_secrets, check_safe
 from stormline.topology.compiler import compile_topology
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import literal_secrets
@@ -116,6 +116,6 @@ def conf_text(key: str, value: Any) -> str:
 
 def names_zookeeper(loaded: Target, conf: Mapping[str, Any]) -> bool:
     """Tell whether the topology's configuration says where ZooKeeper is."""
-    from stormline.runtime.local_cluster import zookeeper_hosts  # kazoo: only what runs or submits needs it
+    from stormline.runtime.cluster.local_cluster import zookeeper_hosts  # kazoo: only what runs or submits needs it
 
     return zookeeper_hosts({**loaded.config, **conf}) is not None

@@ -19,9 +19,9 @@ from stormline.cli.run_session import RunOptions
 from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
 from stormline.cli.usage import CalledWrongly
-from stormline.runtime.local_cluster import zookeeper_hosts
-from stormline.runtime.spark_settings import is_local
-from stormline.runtime.state_dir import default_state_dir
+from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+from stormline.runtime.spark.settings import is_local
+from stormline.runtime.cluster.state_dir import default_state_dir
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 
@@ -64,7 +64,7 @@ def entry_command(
     _tell_pid()
     loaded = load_target(target, from_here=False)  # from the zip, as on the executors
     config = {**loaded.config, **conf}
-    from stormline.runtime.spark_context import submitted_master, under_spark_submit, unless_given
+    from stormline.runtime.spark.context import submitted_master, under_spark_submit, unless_given
 
     if zookeeper is not None:
         config[ZOOKEEPER_SERVERS] = [server.strip() for server in zookeeper.split(",")]

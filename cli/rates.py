@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from stormline.runtime.progress import Snapshot
+from stormline.runtime.coordination.progress import Snapshot
 
 WINDOW_SECS = 5.0
 

@@ -17,7 +17,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from stormline.cli.rates import Rates
-from stormline.runtime.progress import Snapshot
+from stormline.runtime.coordination.progress import Snapshot
 
 LINE_SECS = 1.0
 """Time between two lines of live progress where there is no terminal to redraw one on."""

@@ -83,8 +83,8 @@ def run_command(
     # Only a run needs kazoo, and later Spark.
     from stormline.cli.run_session import RunOptions
     from stormline.cli.running import check_embedded, run_target
-    from stormline.runtime.local_cluster import zookeeper_hosts
-    from stormline.runtime.state_dir import default_state_dir
+    from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+    from stormline.runtime.cluster.state_dir import default_state_dir
 
     if fresh and state_dir is not None:
         raise click.UsageError("--fresh and --state-dir exclude each other")

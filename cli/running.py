@@ -17,8 +17,8 @@ from stormline.cli.reporter import Reporter, reporter_for
 from stormline.cli.run_session import RunOptions, RunSession, end_hung_spark
 from stormline.cli.stop_signals import StopSignals
 from stormline.cli.target import Target
-from stormline.runtime.local_cluster import zookeeper_hosts
-from stormline.runtime.zookeeper_security import ZooKeeperSecurity
+from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import ZOOKEEPER_ROOT, setting
 from stormline.topology.errors import StormlineError

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from docs import fault_page
 from stormline.cli.main import main
-from stormline.runtime.spark_settings import PREFERRED, REQUIRED
+from stormline.runtime.spark.settings import PREFERRED, REQUIRED
 from stormline.topology.config import KNOWN_KEYS
 
 HERE = Path(__file__).parent

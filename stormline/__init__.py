@@ -64,14 +64,14 @@ from stormline.topology.tuples import Tuple
 
 if TYPE_CHECKING:
     from stormline.runtime.errors import DRPCExecutionException
-    from stormline.runtime.handle import TopologyHandle
-    from stormline.runtime.in_process_cluster import InProcessCluster
-    from stormline.runtime.local_cluster import LocalCluster
-    from stormline.runtime.local_drpc import LocalDRPC
-    from stormline.runtime.progress import Snapshot
-    from stormline.runtime.rotating_transactional_state import RotatingTransactionalState
-    from stormline.runtime.storm_submitter import StormSubmitter
-    from stormline.runtime.transactional_state import TransactionalState
+    from stormline.runtime.cluster.topology_handle import TopologyHandle
+    from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+    from stormline.runtime.cluster.local_cluster import LocalCluster
+    from stormline.runtime.drpc.local_drpc import LocalDRPC
+    from stormline.runtime.coordination.progress import Snapshot
+    from stormline.runtime.state.rotating_transactional_state import RotatingTransactionalState
+    from stormline.runtime.cluster.storm_submitter import StormSubmitter
+    from stormline.runtime.state.transactional_state import TransactionalState
 
 __version__ = "0.1.0"
 

@@ -36,7 +36,7 @@ from stormline.runtime.errors import (
     ZooKeeperDenied,
     ZooKeeperUnreachable,
 )
-from stormline.runtime.own_thread import CallAbandoned
+from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.spouts.file.errors import (
     BadHeader,
     BadLine,

@@ -3,8 +3,8 @@
 `Tuple.of(values, fields)` makes a tuple by hand, for a test of one bolt.
 """
 
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from stormline.topology.tuples import Tuple
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stormline import Config, LocalCluster
-from stormline.runtime import spark_context
+from stormline.runtime.spark import context
 from stormline.topology.topology import Topology
 from tests.kit import Batch, Fault, line, numbers
 from tests.placement_kit import FencedStore, Keep

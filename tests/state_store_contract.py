@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from stormline.runtime import znode_version
-from stormline.runtime.batches import Batches, record_of
+from stormline.runtime.state import znode_version
+from stormline.runtime.coordination.batch_store import Batches, record_of
 from stormline.runtime.errors import (
     AlreadyRunning,
     Fenced,
@@ -20,8 +20,8 @@ from stormline.runtime.errors import (
     StateTooLarge,
     TopologyChanged,
 )
-from stormline.runtime.rotating_state import RotatingState
-from stormline.runtime.state_store import Delete, Put, StateStore
+from stormline.runtime.state.rotating_state import RotatingState
+from stormline.runtime.state.state_store import Delete, Put, StateStore
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import StormlineError, UnregisteredClass
 from stormline.topology.registration import Registration

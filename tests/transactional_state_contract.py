@@ -9,8 +9,8 @@ import pytest
 
 from stormline import RotatingTransactionalState, TransactionalState, TransactionAttempt
 from stormline.runtime.errors import Fenced, InvalidPath, NotNext, SessionLost, StateCorrupt, StateTooLarge
-from stormline.runtime.state_store import Put, StateStore
-from stormline.runtime.transactional_state import offer_state
+from stormline.runtime.state.state_store import Put, StateStore
+from stormline.runtime.state.transactional_state import offer_state
 from stormline.topology.config import TRANSACTIONAL_ID
 from stormline.topology.errors import UnregisteredClass
 from stormline.topology.registration import Registration

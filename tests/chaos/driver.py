@@ -20,7 +20,7 @@ from typing import Any
 
 from stormline import LocalCluster
 from stormline.runtime.errors import AlreadyRunning, ZooKeeperUnreachable
-from stormline.runtime.spark_context import start_spark
+from stormline.runtime.spark.context import start_spark
 from tests.chaos import topology
 from tests.chaos.design import Design
 

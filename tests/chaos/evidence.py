@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stormline.runtime.envelope import unseal
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 from tests.chaos.ledger import Token
 from tests.chaos.numbers import Sums

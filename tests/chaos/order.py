@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stormline.runtime.envelope import unseal
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 
 LOOK_SECS = 0.05

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.holder import Holder
+from stormline.runtime.state.driver_identity import Holder
 
 NOBODY = "65534"
 ASKS = """
 import json, sys
-from stormline.runtime.holder import Holder
+from stormline.runtime.state.driver_identity import Holder
 print(Holder.from_data(json.loads(sys.argv[1])).alive())
 """
 

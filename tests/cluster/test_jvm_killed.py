@@ -8,7 +8,7 @@ import psutil
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from stormline.runtime.spark_engine import SparkEngine
+from stormline.runtime.spark.engine import SparkEngine
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.lives import ENDS_SECS, LIFE_SECS, Lives
 from tests.topologies.keyed_sums import TRANSACTIONS

@@ -11,7 +11,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from stormline import BaseTransactionalBolt, FailedException, ICommitter, TransactionAttempt, Tuple
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.chaos import ledger
 from tests.chaos.ledger import Ledger, Range, Token
 from tests.chaos.numbers import Sums

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import pytest
 from kazoo.client import KazooClient
 
-from stormline.runtime.envelope import unseal
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 from tests.spark_standalone import HOME, SparkStandalone
 from tests.zookeeper_server import ZooKeeperServer

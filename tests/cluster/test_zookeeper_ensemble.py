@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from stormline.runtime.errors import SessionLost
-from stormline.runtime.state_store import Put
+from stormline.runtime.state.state_store import Put
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.kit import eventually
 from tests.zookeeper_ensemble import ZooKeeperEnsemble

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from kazoo.security import make_digest_acl
 
-from stormline.runtime.envelope import seal
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, StateTooLarge, ZooKeeperDenied
-from stormline.runtime.holder import Holder
-from stormline.runtime.state_store import Put
+from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.state.state_store import Put
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
 from tests.cluster.zookeeper_backend import ZooKeeperBackend

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stormline.runtime.errors import ZooKeeperDenied
-from stormline.runtime.state_store import Put
+from stormline.runtime.state.state_store import Put
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.zookeeper_server import ZooKeeperServer
 

@@ -16,12 +16,12 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, Permissions, make_acl, make_digest_acl
 
 from stormline import resolve_secret
-from stormline.runtime.batches import Batches
-from stormline.runtime.envelope import seal
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import InsecureState, StateCorrupt, ZooKeeperDenied, ZooKeeperUnreachable
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_security import ZooKeeperSecurity
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.security import ZooKeeperSecurity
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
 from tests.cluster.secure_zookeeper import USERS, SecureZooKeeper

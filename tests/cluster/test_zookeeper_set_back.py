@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from examples import flight_delays
-from stormline.runtime.engine import InProcessEngine
+from stormline.runtime.messages.engine import InProcessEngine
 from stormline.runtime.errors import Fenced, SessionLost, TopologyFailed
-from stormline.runtime.handle import TopologyHandle
-from stormline.runtime.starting import start_topology
-from stormline.runtime.task_environment import registry_of
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.tasks.task_environment import registry_of
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
 from tests.kit import eventually
 from tests.zookeeper_server import ZooKeeperServer

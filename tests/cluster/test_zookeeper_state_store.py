@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime import holder as holder_module
-from stormline.runtime import zookeeper_claim
+from stormline.runtime.state import driver_identity as holder_module
+from stormline.runtime.zookeeper import claim
 from stormline.runtime.errors import AlreadyRunning, Fenced, InvalidPath, SessionLost, ZooKeeperUnreachable
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 from tests.cluster.zookeeper_backend import ZooKeeperBackend, hear, tell
 from tests.kit import eventually
@@ -330,7 +330,7 @@ class TestServerFaults:
             server.kill()
             return claim(*args)
 
-        monkeypatch.setattr("stormline.runtime.zookeeper_state_store.claim", kill_first)
+        monkeypatch.setattr("stormline.runtime.zookeeper.store.claim", kill_first)
         with pytest.raises(ZooKeeperUnreachable, match=rf"{server.hosts} went away \(\w+\) within 1000 ms"):
             backend.open(connection_timeout_ms=1000)
         server.start()

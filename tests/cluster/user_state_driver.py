@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from stormline import TransactionalState
-from stormline.runtime.engine import InProcessEngine
-from stormline.runtime.starting import start_topology
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.messages.engine import InProcessEngine
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
 from tests.user_state_kit import Notes, PositionsOfStorm, topology
 

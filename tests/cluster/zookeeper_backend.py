@@ -10,7 +10,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 
 
 class ZooKeeperBackend:

@@ -20,20 +20,20 @@ from stormline import Config, FileTransactionalSpout, TransactionAttempt
 from stormline.cli.compile import conf_text
 from stormline.cli.conf import parse_conf
 from stormline.cli.main import main
-from stormline.runtime import blocks, zookeeper_claim
-from stormline.runtime.batches import Batches
-from stormline.runtime.blocks import Origin
-from stormline.runtime.columns import Columns
-from stormline.runtime.description import check_description
-from stormline.runtime.envelope import seal, unseal
-from stormline.runtime.holder import Holder
-from stormline.runtime.local_cluster import zookeeper_hosts
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.packed import ARROW, ROWS, Packed
-from stormline.runtime.state_store import Put
-from stormline.runtime.state_tree import FOLDER, StateTree
-from stormline.runtime.zookeeper_claim import Owner
-from stormline.runtime.zookeeper_security import ZooKeeperSecurity
+from stormline.runtime.tuples import blocks, zookeeper_claim
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.tuples.blocks import Origin
+from stormline.runtime.tuples.columns import Columns
+from stormline.runtime.state.graph_changes import check_description
+from stormline.runtime.state.stored_value import seal, unseal
+from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.tuples.packing import ARROW, ROWS, Packed
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.state.state_tree import FOLDER, StateTree
+from stormline.runtime.zookeeper.claim import Owner
+from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.spouts.file.metadata import Progress, columns_of, pieces_of
 from stormline.spouts.memory import _Memory
 from stormline.topology.compiler import compile_topology

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from stormline.runtime import coordinator
-from stormline.runtime.batches import Batches, record_of
-from stormline.runtime.coordinator import (
+from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.batch_store import Batches, record_of
+from stormline.runtime.coordination.coordinator import (
     Action,
     Commit,
     Committed,
@@ -18,9 +18,9 @@ from stormline.runtime.coordinator import (
     Processed,
     Status,
 )
-from stormline.runtime.definitions import Definitions
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.wave import AttemptResult, PartitionBatch, WaveAttempt
+from stormline.runtime.coordination.batch_definitions import Definitions
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 from tests.model.database import Token

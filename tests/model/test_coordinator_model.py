@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stormline.runtime import coordinator
-from stormline.runtime.coordinator import Committed, Process, Processed, Status
+from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.coordinator import Committed, Process, Processed, Status
 from stormline.runtime.errors import Fenced
-from stormline.runtime.memory_state_store import MemoryStateServer
+from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 from tests.model.database import KEYS, NOBODY, Database, Token

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from stormline.runtime import coordinator
-from stormline.runtime.batches import Batch, Batches
-from stormline.runtime.coordinator import Action, Commit, Process, State
-from stormline.runtime.definitions import Definitions
+from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.batch_store import Batch, Batches
+from stormline.runtime.coordination.coordinator import Action, Commit, Process, State
+from stormline.runtime.coordination.batch_definitions import Definitions
 from stormline.runtime.errors import Fenced
-from stormline.runtime.memory_state_store import MemoryStateStore
-from stormline.runtime.state_store import Op, Put
-from stormline.runtime.wave import WaveAttempt
+from stormline.runtime.state.memory_store import MemoryStateStore
+from stormline.runtime.state.state_store import Op, Put
+from stormline.runtime.messages.wave import WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from tests.model.database import Database, Token
 from tests.model.test_coordinator_model import SETTINGS, Histories

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-COMMITTER = "runtime/committer.py"
-COMMIT_RUNNER = "runtime/commit_runner.py"
+COMMITTER = "runtime/coordination/committer.py"
+COMMIT_RUNNER = "runtime/commit/commit_phase.py"
 
 COMMITS = (
     Mutant(
@@ -77,7 +77,7 @@ COMMITS = (
         "missing-replies-accepted",
         "5 complete",
         "A turn of a commit on the executors succeeds although some bolt tasks have not replied.",
-        "runtime/remote_turn.py",
+        "runtime/commit/executor_turn.py",
         "        if missing:\n",
         "        if missing and not replies:\n",
         seeds_max=2500,
@@ -86,7 +86,7 @@ COMMITS = (
         "commit-ids-of-other-waves-forgotten",
         "2 sameness",
         "With each wave the driver forgets the commit ids of transactions that wait for their commits.",
-        "runtime/task_environment.py",
+        "runtime/tasks/task_environment.py",
         "old.attempt_id < newest.get(old.transaction_id, 0)",
         "old.attempt_id != newest.get(old.transaction_id, 0)",
     ),
@@ -94,7 +94,7 @@ COMMITS = (
         "task-commits-twice",
         "7 once",
         "A Spark task of a commit that Spark runs again calls user code again.",
-        "runtime/remote_commit.py",
+        "runtime/commit/executor_messages.py",
         "    if spark_attempt == 0:\n",
         "    if spark_attempt >= 0:\n",
     ),

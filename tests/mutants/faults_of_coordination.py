@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Killer, Mutant
 
-COORDINATOR = "runtime/coordinator.py"
-DEFINITIONS = "runtime/definitions.py"
-RUNNER = "runtime/topology_runner.py"
+COORDINATOR = "runtime/coordination/coordinator.py"
+DEFINITIONS = "runtime/coordination/batch_definitions.py"
+RUNNER = "runtime/coordination/topology_runner.py"
 
 COORDINATION = (
     Mutant(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-EMISSION = "runtime/emission.py"
-STAGE_RUNNER = "runtime/stage_runner.py"
+EMISSION = "runtime/tasks/emitter_task.py"
+STAGE_RUNNER = "runtime/processing/stage_runner.py"
 
 PROCESSING = (
     Mutant(
@@ -37,7 +37,7 @@ PROCESSING = (
         "executions-not-compared",
         "7 once",
         "Two slots may have read two executions of one Spark task.",
-        "runtime/collect.py",
+        "runtime/processing/slot_reports.py",
         "by_place[place].execution != execution",
         "by_place[place].execution is None",
     ),
@@ -45,7 +45,7 @@ PROCESSING = (
         "missing-report-accepted",
         "5 complete",
         "A wave has been processed although the reports of some Spark tasks have not arrived.",
-        "runtime/collect.py",
+        "runtime/processing/slot_reports.py",
         "missing = [place for place in expected if place not in by_place]",
         "missing = [place for place in expected if place not in by_place and not by_place]",
     ),
@@ -53,7 +53,7 @@ PROCESSING = (
         "one-bolt-for-all-attempts",
         "3 attempts",
         "The attempts of a wave share one bolt object, with what it gathered.",
-        "runtime/task_environment.py",
+        "runtime/tasks/task_environment.py",
         "return copy.copy(declared)\n        return copy.deepcopy(declared)",
         "return declared\n        return declared",
     ),
@@ -61,7 +61,7 @@ PROCESSING = (
         "python-hash-routing",
         "9 routing",
         "Keys are routed by Python's hash, which differs from process to process.",
-        "runtime/canonical.py",
+        "runtime/tuples/canonical_form.py",
         "    return first, second\n",
         "    return hash((first, *values)) % 2**64, second\n",
     ),
@@ -110,7 +110,7 @@ PROCESSING = (
         "fixed-anew-beside-old-ones",
         "2 sameness",
         "Where batches of an opaque spout are fixed anew, what defined the later of them before is left in the way.",
-        "runtime/topology_runner.py",
+        "runtime/coordination/topology_runner.py",
         "self._definitions.stale_after(min(fixed), ",
         "self._definitions.stale_after(max(fixed), ",
         seeds_max=6000,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Killer, Mutant
 
-BATCHES = "runtime/batches.py"
-CLAIM = "runtime/zookeeper_claim.py"
-STORE = "runtime/zookeeper_state_store.py"
+BATCHES = "runtime/coordination/batch_store.py"
+CLAIM = "runtime/zookeeper/claim.py"
+STORE = "runtime/zookeeper/store.py"
 
 STATE = (
     Mutant(
         "cleanup-one-too-far",
         "2 sameness",
         "The batch of the last committed transaction is removed with those before it.",
-        "runtime/rotating_state.py",
+        "runtime/state/rotating_state.py",
         "if old < txid]",
         "if old <= txid]",
     ),
@@ -21,7 +21,7 @@ STATE = (
         "cleanup-compares-for-equality",
         "2 sameness",
         "Equality where order is meant: all batches but the last committed one are removed, also those after it.",
-        "runtime/rotating_state.py",
+        "runtime/state/rotating_state.py",
         "for old in self.txids() if old < txid]",
         "for old in self.txids() if old != txid]",
     ),
@@ -121,7 +121,7 @@ STATE = (
         "memory-store-unfenced",
         "6 fencing",
         "The state store in memory lets a driver write that was taken over.",
-        "runtime/memory_state_store.py",
+        "runtime/state/memory_store.py",
         "if topology.live is not self:",
         "if self._lost is not None:",
         killer=Killer.MODEL,

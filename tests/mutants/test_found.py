@@ -6,7 +6,7 @@ import pytest
 
 from tests.mutants.found import Found, failed_in_runtime, python_errors
 
-IN_RUNTIME = '  File "/tmp/mutant-1/stormline/runtime/coordinator.py", line 204, in _committed\n'
+IN_RUNTIME = '  File "/tmp/mutant-1/stormline/runtime/coordination/coordinator.py", line 204, in _committed\n'
 IN_HARNESS = '  File "/tmp/mutant-1/tests/simulation/scheduler.py", line 171, in task\n'
 IN_LIBRARY = '  File "/usr/lib/python3.11/heapq.py", line 3, in heappop\n'
 

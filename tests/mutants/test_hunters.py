@@ -11,22 +11,22 @@ SEEDS_MAX = 20
 
 BROKEN = (
     (
-        Mutant("a wave", "", "", "runtime/stage_runner.py", "watch = Stopwatch()", "watch = Stopwatch(1, 2, 3)"),
+        Mutant("a wave", "", "", "runtime/processing/stage_runner.py", "watch = Stopwatch()", "watch = Stopwatch(1, 2, 3)"),
         "EngineStopped",
         ("TypeError",),
     ),
     (
-        Mutant("a commit", "", "", "runtime/commit_runner.py", "_bolt.finish_batch()", "_bolt.finish_batch(1, 2)"),
+        Mutant("a commit", "", "", "runtime/commit/commit_phase.py", "_bolt.finish_batch()", "_bolt.finish_batch(1, 2)"),
         "TopologyFailed",
         ("TypeError",),
     ),
     (
-        Mutant("a name", "", "", "runtime/stage_runner.py", "        watch = Stopwatch()\n", "        watch = watch\n"),
+        Mutant("a name", "", "", "runtime/processing/stage_runner.py", "        watch = Stopwatch()\n", "        watch = watch\n"),
         "EngineStopped",
         ("UnboundLocalError",),
     ),
     (
-        Mutant("the loop", "", "", "runtime/topology_runner.py", "self._wave_number += 1", "self._wave_number += '1'"),
+        Mutant("the loop", "", "", "runtime/coordination/topology_runner.py", "self._wave_number += 1", "self._wave_number += '1'"),
         "TypeError",
         ("TypeError",),
     ),
@@ -35,7 +35,7 @@ BROKEN = (
             "the model",
             "",
             "",
-            "runtime/coordinator.py",
+            "runtime/coordination/coordinator.py",
             "return len(state.active) <",
             "return len(state.actives) <",
             killer=Killer.MODEL,
@@ -59,7 +59,7 @@ def test_broken_code_is_found_and_does_not_count_as_killed(
 
 def test_an_assertion_of_the_runtime_kills_and_one_of_the_harness_does_not() -> None:
     for file, old, killed_by in (
-        ("runtime/wave_thread.py", "        assert not self.busy\n", "runtime's assertion"),
+        ("runtime/coordination/wave_thread.py", "        assert not self.busy\n", "runtime's assertion"),
         ("tests/simulation/executors.py", "        world.oracle.wave(self._env.epoch, wave)\n", None),
     ):
         mutant = Mutant("an assertion", "", "", file, old, f"        assert not 'this'\n{old}")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from stormline.runtime.blocks import FOR_DRIVER, stage_of
-from stormline.runtime.calls import CallReport
-from stormline.runtime.collect import merge_reports, read_report
-from stormline.runtime.commit_slot import CommitSlot
-from stormline.runtime.engine_failure import EngineFailure
-from stormline.runtime.layout import Layout
-from stormline.runtime.remote_commit import CommitRequest, split
-from stormline.runtime.stage_runner import SlotBlock, SlotReport, StageRunner
-from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import Wave, WaveResult
-from stormline.runtime.wave_shape import commit_only_stages
+from stormline.runtime.tuples.blocks import FOR_DRIVER, stage_of
+from stormline.runtime.world.running_calls import CallReport
+from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.commit.executor_part import CommitSlot
+from stormline.runtime.messages.engine_failure import EngineFailure
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.commit.executor_messages import CommitRequest, split
+from stormline.runtime.processing.stage_runner import SlotBlock, SlotReport, StageRunner
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import Wave, WaveResult
+from stormline.runtime.processing.wave_shape import commit_only_stages
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.plan import Placement
 from tests.simulation.faults import COMMIT_FAULTS, INPUT_FAULTS, RERUN_FAULTS, TASK_FAULTS, WAVE_FAULTS

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
-from stormline.runtime.committer import PROOF_SECS, PROOF_TRIES
-from stormline.runtime.coordinator import ATTEMPTS_PER_EPOCH
-from stormline.runtime.envelope import unseal
-from stormline.runtime.state_tree import FOLDER
-from stormline.runtime.wave import Wave
+from stormline.runtime.coordination.committer import PROOF_SECS, PROOF_TRIES
+from stormline.runtime.coordination.coordinator import ATTEMPTS_PER_EPOCH
+from stormline.runtime.state.stored_value import unseal
+from stormline.runtime.state.state_tree import FOLDER
+from stormline.runtime.messages.wave import Wave
 from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Request, Row, Token
 from tests.simulation.world import World

@@ -17,11 +17,11 @@ from stormline.runtime.errors import (
     TopologyFailed,
     ZooKeeperUnreachable,
 )
-from stormline.runtime.handle import TopologyHandle
-from stormline.runtime.starting import start_topology
-from stormline.runtime.state_store import OnLost
-from stormline.runtime.task_environment import TaskEnvironment, registry_of
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.state.state_store import OnLost
+from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.config import MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
 from stormline.topology.errors import StormlineError
 from tests.simulation.components import SPOUTS, Shape, plan_of

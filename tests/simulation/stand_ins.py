@@ -104,20 +104,20 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
         for name, stand_in in names.items():
             if hasattr(module, name):
                 put(module, name, stand_in)
-    put(importlib.import_module("stormline.runtime.zookeeper_session"), "KazooClient", kazoo_client)
-    put(importlib.import_module("stormline.runtime.committer"), "passed_secs", time.monotonic)
-    put(importlib.import_module("stormline.runtime.handle"), "watch_loop", lambda *watched: None)  # it only warns
-    holder = importlib.import_module("stormline.runtime.holder")
+    put(importlib.import_module("stormline.runtime.zookeeper.session"), "KazooClient", kazoo_client)
+    put(importlib.import_module("stormline.runtime.coordination.committer"), "passed_secs", time.monotonic)
+    put(importlib.import_module("stormline.runtime.cluster.topology_handle"), "watch_loop", lambda *watched: None)  # it only warns
+    holder = importlib.import_module("stormline.runtime.state.driver_identity")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)
     put(holder, "marked", lambda token: True)
-    put(importlib.import_module("stormline.runtime.zookeeper_claim"), "leave_mark", lambda token: None)
+    put(importlib.import_module("stormline.runtime.zookeeper.claim"), "leave_mark", lambda token: None)
     put(holder, "os", SimpleNamespace(getpid=lambda: world.processes.index(world.task.process) + 1))
-    put(importlib.import_module("stormline.runtime.zookeeper_claim"), "POLL_SECS", CLAIM_POLL_SECS)
+    put(importlib.import_module("stormline.runtime.zookeeper.claim"), "POLL_SECS", CLAIM_POLL_SECS)
     if world.faults.chance(0.5):  # so small that slots send each other many, as large batches do
-        put(importlib.import_module("stormline.runtime.blocks"), "BLOCK_BYTES", 1)
+        put(importlib.import_module("stormline.runtime.tuples.blocks"), "BLOCK_BYTES", 1)
     if world.faults.chance(0.2):  # so small that what a wave has fixed takes several writes, as large metadata does
-        put(importlib.import_module("stormline.runtime.state_tree"), "check_sizes", _check_small)
+        put(importlib.import_module("stormline.runtime.state.state_tree"), "check_sizes", _check_small)
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark import SparkContext
 
-from stormline.runtime.spark_context import start_spark
+from stormline.runtime.spark.context import start_spark
 
 
 @pytest.fixture(scope="session")

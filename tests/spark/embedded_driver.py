@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
-from stormline.runtime.spark_context import start_spark
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.cluster.embedded_zookeeper import EmbeddedZooKeeper
+from stormline.runtime.spark.context import start_spark
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 
 
 def main() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from stormline.runtime import embedded_zookeeper
-from stormline.runtime.embedded_zookeeper import EmbeddedZooKeeper
+from stormline.runtime.cluster import embedded_zookeeper
+from stormline.runtime.cluster.embedded_zookeeper import EmbeddedZooKeeper
 from stormline.runtime.errors import StateCorrupt, StateDirGone, StateDirInUse
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 from tests.kit import eventually
 

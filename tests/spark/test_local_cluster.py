@@ -25,7 +25,7 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.envelope import unseal
+from stormline.runtime.state.stored_value import unseal
 from stormline.runtime.errors import StateElsewhere
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.serialization import PLAIN
@@ -260,7 +260,7 @@ def test_debug_shows_the_tuples_of_executors_where_no_logging_was_configured() -
 
 def test_a_master_that_does_not_exist_is_told_in_one_sentence() -> None:
     code = (
-        "from stormline.runtime.spark_context import start_spark\n"
+        "from stormline.runtime.spark.context import start_spark\n"
         "from stormline import StormlineError\n"
         "try:\n"
         "    start_spark('app', 'sparc://x', {})\n"

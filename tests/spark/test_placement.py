@@ -12,7 +12,7 @@ import pytest
 from pyspark import SparkContext
 
 from stormline import Config, LocalCluster
-from stormline.runtime.spark_context import start_spark
+from stormline.runtime.spark.context import start_spark
 from tests import placed_driver
 from tests.kit import Batch, Fault, eventually, line, numbers
 from tests.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE

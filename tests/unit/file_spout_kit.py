@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from stormline.runtime.columns import Columns
+from stormline.runtime.tuples.columns import Columns
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.fields import Fields

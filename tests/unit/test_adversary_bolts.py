@@ -28,8 +28,8 @@ from stormline import (
     compile_topology,
 )
 from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.grouping import CustomStreamGrouping
 from tests.kit import LEDGERS, Batch, CommittingTrail, PartitionedSpout, Ranges, Store, line, numbers
 

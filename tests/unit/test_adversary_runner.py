@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from stormline import TransactionalTopologyBuilder, TransactionAttempt
-from stormline.runtime import topology_runner
-from stormline.runtime.engine import EngineFailure, InProcessEngine
+from stormline.runtime.coordination import topology_runner
+from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
 from stormline.runtime.errors import SessionLost, TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.starting import start_topology
-from stormline.runtime.wave import Wave, WaveAttempt, WaveResult
-from stormline.runtime.wave_thread import WaveEnded, WaveThread
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
+from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
 from stormline.topology.compiler import compile_topology
 from tests.kit import (
     EVENTS,
@@ -151,7 +151,7 @@ class Deaf:
 def test_a_wave_that_was_cancelled_before_its_job_began_is_cancelled_again(
     timeout_secs: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stormline.runtime.wave_thread.CANCEL_AGAIN_SECS", 0.01)
+    monkeypatch.setattr("stormline.runtime.coordination.wave_thread.CANCEL_AGAIN_SECS", 0.01)
     ended: list[WaveEnded] = []
     waves = WaveThread(Deaf(), ended.append, timeout_secs)
     waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
@@ -196,7 +196,7 @@ def test_a_wave_that_soon_ends_may_end_when_the_topology_does() -> None:
 
 
 def test_a_wave_that_goes_on_is_cancelled_when_the_topology_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stormline.runtime.wave_thread.FINISH_SECS", 0.01)
+    monkeypatch.setattr("stormline.runtime.coordination.wave_thread.FINISH_SECS", 0.01)
     engine = Obedient()
     ended: list[WaveEnded] = []
     waves = WaveThread(engine, ended.append, None)
@@ -221,7 +221,7 @@ class Slow(InProcessEngine):
 
 
 def test_a_wave_that_is_cancelled_again_fails_its_batches_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stormline.runtime.wave_thread.CANCEL_AGAIN_SECS", 0.02)
+    monkeypatch.setattr("stormline.runtime.coordination.wave_thread.CANCEL_AGAIN_SECS", 0.02)
     topology = line("t", numbers(10), 5, lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"))
     plan = compile_topology(topology, {"topology.message.timeout.secs": 0.3, "topology.max.batch.attempts": 2})
     server = MemoryStateServer()

@@ -18,13 +18,13 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.engine import InProcessEngine
+from stormline.runtime.messages.engine import InProcessEngine
 from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.layout import Layout
-from stormline.runtime.memory_state_store import MemoryStateServer
-from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import Wave, WaveAttempt
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.state.memory_store import MemoryStateServer
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import Wave, WaveAttempt
 from tests.kit import LEDGERS, NO_FAULT, Batch, Fault, Store, eventually
 from tests.unit.own_emitter import OwnEmitter
 
@@ -348,7 +348,7 @@ def plan_of(spout: Any) -> Any:
 
 
 def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_there() -> None:
-    from stormline.runtime.commit_runner import CommitRun
+    from stormline.runtime.commit.commit_phase import CommitRun
 
     spout = CommittingOnDriver()
     env = TaskEnvironment(plan_of(spout), 1)

@@ -16,16 +16,16 @@ from click import BadParameter
 
 from stormline import FileTransactionalSpout, TransactionAttempt
 from stormline.cli.conf import parse_conf
-from stormline.runtime import blocks
-from stormline.runtime.batches import _from_value
-from stormline.runtime.blocks import Origin
-from stormline.runtime.envelope import seal
+from stormline.runtime.tuples import blocks
+from stormline.runtime.coordination.batch_store import _from_value
+from stormline.runtime.tuples.blocks import Origin
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import StateCorrupt
-from stormline.runtime.holder import Holder
-from stormline.runtime.packed import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
-from stormline.runtime.rotating_state import RotatingState
-from stormline.runtime.state_tree import StateTree
-from stormline.runtime.zookeeper_claim import Owner
+from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.tuples.packing import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
+from stormline.runtime.state.rotating_state import RotatingState
+from stormline.runtime.state.state_tree import StateTree
+from stormline.runtime.zookeeper.claim import Owner
 from stormline.spouts.file.errors import UnusableFile
 from stormline.spouts.file.metadata import Progress
 from stormline.topology.columns import values_of

@@ -12,7 +12,7 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.topology.contracts import Collector, Conf
 from stormline.topology.streams import OutputFieldsDeclarer
 

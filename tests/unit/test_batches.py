@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from stormline.runtime.batches import Batch, Batches, record_of
+from stormline.runtime.coordination.batch_store import Batch, Batches, record_of
 from stormline.runtime.errors import StateTooLarge
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.topology.attempt import TransactionAttempt
 
-LIMIT = "stormline.runtime.state_store.WRITE_BYTES_MAX"
+LIMIT = "stormline.runtime.state.state_store.WRITE_BYTES_MAX"
 
 
 def committed(store: MemoryStateStore, txids: int) -> Batches:

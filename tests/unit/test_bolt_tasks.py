@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_topology
-from stormline.runtime.bolt_tasks import BatchBoltTask, begin_batch
-from stormline.runtime.collector import Output, TaskCollector
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch
+from stormline.runtime.tasks.collector import Output, TaskCollector
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from tests.kit import Counting, PlainSpout, Ranges
 
 A, A2, B = TransactionAttempt(1, 1), TransactionAttempt(1, 2), TransactionAttempt(2, 1)

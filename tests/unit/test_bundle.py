@@ -50,7 +50,7 @@ def bundled(module: str, *py_files: str) -> set[str]:
 class TestContent:
     def test_stormline_is_there_as_real_files_under_the_names_it_is_imported_by(self) -> None:
         files, _ = bundle_files(MODULE)
-        for room in ("topology/builder", "bolts/base", "spouts/memory", "runtime/worker", "cli/entry"):
+        for room in ("topology/builder", "bolts/base", "spouts/memory", "runtime/spark/worker", "cli/entry"):
             assert files[f"stormline/{room}.py"] == (ROOT / f"{room}.py").read_bytes()
 
     def test_the_users_module_brings_what_it_imports_and_no_more(self) -> None:
@@ -237,7 +237,7 @@ class TestWritten:
     def test_the_zip_suffices_for_a_bare_python_and_an_installed_msgpack_wins(self, plan: Plan, tmp_path: Path) -> None:
         bundle, _ = write_bundle(MODULE, None, plan, tmp_path)
         code = (
-            "import stormline.runtime.worker, stormline.cli.entry, tests.topologies.cluster_sum as m\n"
+            "import stormline.runtime.spark.worker, stormline.cli.entry, tests.topologies.cluster_sum as m\n"
             "from stormline.topology.compiler import compile_topology\n"
             "from stormline.topology.packing import msgpack\n"
             "assert m.__file__.startswith(sys.path[1]), m.__file__\n"

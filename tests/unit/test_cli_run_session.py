@@ -32,9 +32,9 @@ from stormline.cli.reporter import (
 from stormline.cli.run_session import RunOptions, RunSession
 from stormline.cli.stop_signals import StopSignals
 from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer
-from stormline.runtime.progress import Snapshot
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer
+from stormline.runtime.coordination.progress import Snapshot
 from stormline.topology.topology import Topology
 from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually, line, numbers
 

@@ -10,7 +10,7 @@ import pytest
 
 from stormline import InProcessCluster, TopologyHandle
 from stormline.runtime.errors import NotRunning, TopologyFailed, WaitsForItself
-from stormline.runtime.thread_stack import stack_of
+from stormline.runtime.world.thread_stack import stack_of
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.topology import Topology
 from tests.kit import Fault, Store, eventually, line, numbers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stormline import Fields, TransactionAttempt, Values
-from stormline.runtime.collector import ROWS_MAX, Output, TaskCollector
+from stormline.runtime.tasks.collector import ROWS_MAX, Output, TaskCollector
 from stormline.topology.errors import DirectStreamMismatch, StaleEmit, UndeclaredStream, WrongArity, WrongAttempt
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.streams import StreamDeclaration

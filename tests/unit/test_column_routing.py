@@ -19,10 +19,10 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.canonical import stable_hashes
-from stormline.runtime.columns import Columns, columns_of
-from stormline.runtime.routing import Split, direct
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.tuples.canonical_form import stable_hashes
+from stormline.runtime.tuples.columns import Columns, columns_of
+from stormline.runtime.tuples.partitioning import Split, direct
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import ColumnCannotTravel, DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import Grouping, GroupingKind
 from stormline.topology.plan import Plan
@@ -146,7 +146,7 @@ def test_all_that_is_no_number_goes_to_one_task() -> None:
 
 
 def test_many_keys_of_many_fields_do_not_outgrow_the_numbers_that_stand_for_them() -> None:
-    from stormline.runtime.column_routing import keyed
+    from stormline.runtime.tuples.column_partitioning import keyed
 
     names = [f"f{i}" for i in range(12)]
     batch = pa.RecordBatch.from_arrays([pa.array(range(3000))] * 12, names=names)

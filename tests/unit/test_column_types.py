@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from stormline import TransactionAttempt
-from stormline.runtime.column_checksum import ColumnChecksum
-from stormline.runtime.column_routing import by_index, by_tasks, keyed, slices
-from stormline.runtime.columns import Columns
-from stormline.runtime.packed import pack_batch, reduced_array, unpack_batch
+from stormline.runtime.tuples.column_checksum import ColumnChecksum
+from stormline.runtime.tuples.column_partitioning import by_index, by_tasks, keyed, slices
+from stormline.runtime.tuples.columns import Columns
+from stormline.runtime.tuples.packing import pack_batch, reduced_array, unpack_batch
 from stormline.topology.arrow import type_problem
 from stormline.topology.serialization import PLAIN
 

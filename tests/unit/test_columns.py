@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormline import Fields, TransactionAttempt
-from stormline.runtime.columns import ROWS_AT_ONCE, Columns, columns_of, delivered, rows_of
+from stormline.runtime.tuples.columns import ROWS_AT_ONCE, Columns, columns_of, delivered, rows_of
 from stormline.topology.arrow import type_problem
 from stormline.topology.columns import array_of, values_of
 from stormline.topology.errors import ColumnCannotTravel

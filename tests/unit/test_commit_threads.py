@@ -10,7 +10,7 @@ import pytest
 
 from stormline import BaseTransactionalBolt, ICommitter, Tuple
 from stormline.errors import TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.kit import EVENTS, LEDGERS, Basic, StoreAtCommit, eventually, line, numbers
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime import clock
-from stormline.runtime import committer as module
-from stormline.runtime.calls import CallReport, Calls
-from stormline.runtime.committer import CommitEnded, Committer
+from stormline.runtime.world import clock
+from stormline.runtime.coordination import committer as module
+from stormline.runtime.world.running_calls import CallReport, Calls
+from stormline.runtime.coordination.committer import CommitEnded, Committer
 from stormline.runtime.errors import SessionLost
-from stormline.runtime.state_store import Op, Put
-from stormline.runtime.wave import AttemptResult, Failure
+from stormline.runtime.state.state_store import Op, Put
+from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 from tests.kit import eventually

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
-from stormline.runtime import coordinator
-from stormline.runtime.coordinator import (
+from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.coordinator import (
     ATTEMPTS_PER_EPOCH,
     Action,
     Commit,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime import disk_room
-from stormline.runtime.disk_room import check_room
+from stormline.runtime.world import disk_room
+from stormline.runtime.world.disk_room import check_room
 from stormline.runtime.errors import DiskFull
 
 

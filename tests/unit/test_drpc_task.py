@@ -7,8 +7,8 @@ from typing import Any
 
 from stormline import BaseBatchBolt, FailedException, Fields, LinearDRPCTopologyBuilder, LocalDRPC, compile_topology
 from stormline import TransactionAttempt as Attempt
-from stormline.runtime.drpc_task import Arrived, Complete, DRPCRequest, DRPCTask
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.drpc.drpc_task import Arrived, Complete, DRPCRequest, DRPCTask
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 
 
 class BatchCount(BaseBatchBolt):

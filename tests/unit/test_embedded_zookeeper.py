@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stormline.runtime.embedded_zookeeper import superfluous
+from stormline.runtime.cluster.embedded_zookeeper import superfluous
 
 FILES = ["log.1", "log.64", "log.c8", "log.12c", "snapshot.0", "snapshot.63", "snapshot.c7", "snapshot.12b", "lock"]
 

@@ -19,13 +19,13 @@ from stormline import (
     compile_topology,
 )
 from stormline.errors import CallAbandoned
-from stormline.runtime import loop_watch
-from stormline.runtime.commit_runner import CommitRun
-from stormline.runtime.emitters import Emitters
-from stormline.runtime.engine import InProcessEngine
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import AttemptResult
+from stormline.runtime.coordination import loop_watch
+from stormline.runtime.commit.commit_phase import CommitRun
+from stormline.runtime.tasks.emitters import Emitters
+from stormline.runtime.messages.engine import InProcessEngine
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import AttemptResult
 from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually
 
 PENDING_3 = {"topology.max.spout.pending": 3}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from stormline import compile_topology
-from stormline.runtime import executing_secs
-from stormline.runtime.executing_secs import ExecutingSecs
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.coordination import commit_costs
+from stormline.runtime.coordination.commit_costs import ExecutingSecs
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.kit import NO_FAULT, Fault, StoreAtCommit, line, numbers
 
 PLAN = compile_topology(

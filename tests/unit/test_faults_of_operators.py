@@ -23,9 +23,9 @@ from stormline import (
     Tuple,
 )
 from stormline.runtime.errors import MixedVersions, TooManyAttempts, TopologyChanged, TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer
-from stormline.runtime.worker import StageTask
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer
+from stormline.runtime.spark.worker import StageTask
 from tests.kit import LEDGERS, line, numbers
 from tests.unit.own_emitter import OwnEmitter
 

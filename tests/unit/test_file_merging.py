@@ -20,7 +20,7 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.spouts.file import FileTransactionalSpout, merging_coordinator
 from stormline.spouts.file.errors import (
     BadLine,

@@ -12,7 +12,7 @@ import pytest
 from examples import flight_delays, flight_delays_arrow
 from examples.flight_store import FlightStore
 from stormline import FailedException
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.flights import Results, expected_results, stored_results
 
 ROWS = 95

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime import holder as holder_module
-from stormline.runtime.driver_mark import leave_mark
-from stormline.runtime.holder import Holder
+from stormline.runtime.state import driver_identity as holder_module
+from stormline.runtime.state.driver_mark import leave_mark
+from stormline.runtime.state.driver_identity import Holder
 from tests.kit import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")

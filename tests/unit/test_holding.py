@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.holding.holding_bolt import HoldingBolt
 from tests.holding_contract import HoldingContract, check_replays, run_holding
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.hung_jvm import answers, end_if_hung
+from stormline.runtime.spark.hung_jvm import answers, end_if_hung
 
 SECS = 0.05
 

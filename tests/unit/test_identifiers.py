@@ -8,8 +8,8 @@ import pytest
 
 from stormline.cli.bundle import Bundle
 from stormline.runtime.errors import InvalidPath
-from stormline.runtime.state_store import check_part, check_path
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import check_part, check_path
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import InvalidStream
 from stormline.topology.identifiers import is_host, is_part, is_znode_path
 from stormline.topology.streams import OutputFieldsDeclarer

@@ -26,8 +26,8 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.columns import Columns
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.tuples.columns import Columns
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.grouping import Grouping, GroupingKind
 from tests.unit.test_routing import Sink
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.state_store import StateStore
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.state.state_store import StateStore
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
 from tests.transactional_state_contract import (
     RotatingTransactionalStateContract,

@@ -8,7 +8,7 @@ import pytest
 
 from stormline import TransactionalTopologyBuilder
 from stormline.runtime.errors import StateTooLarge
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.topology.errors import UnregisteredClass
 from tests.kit import Batch, PlainSpout, Ranges
 

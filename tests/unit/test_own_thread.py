@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from stormline.errors import CallAbandoned
-from stormline.runtime.own_thread import OwnThread
+from stormline.runtime.world.own_thread import OwnThread
 from tests.kit import eventually
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from stormline import Fields, TransactionAttempt
-from stormline.runtime import packed as packing
-from stormline.runtime.columns import Columns
-from stormline.runtime.gathered import pack_gathered, restore_gathered
-from stormline.runtime.packed import ARROW, Packed, in_segments, pack_batch, unpack_batch
+from stormline.runtime.tuples import packing as packing
+from stormline.runtime.tuples.columns import Columns
+from stormline.runtime.tasks.gathered import pack_gathered, restore_gathered
+from stormline.runtime.tuples.packing import ARROW, Packed, in_segments, pack_batch, unpack_batch
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import PLAIN
 from stormline.topology.tuples import TupleSource

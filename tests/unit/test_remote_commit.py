@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from stormline import Config, TransactionAttempt, compile_topology
-from stormline.runtime.commit_slot import CommitSlot
-from stormline.runtime.engine import EngineFailure, InProcessEngine
+from stormline.runtime.commit.executor_part import CommitSlot
+from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
 from stormline.runtime.errors import EngineStopped, TopologyFailed
-from stormline.runtime.handle import TopologyHandle
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.packed import Packed
-from stormline.runtime.remote_commit import (
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.commit.executor_messages import (
     CommitRequest,
     PackedDelivery,
     PartReply,
@@ -30,9 +30,9 @@ from stormline.runtime.remote_commit import (
     split,
     unpack_deliveries,
 )
-from stormline.runtime.starting import start_topology
-from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import DeferredTask
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import DeferredTask
 from stormline.topology.errors import CorruptData
 from tests.kit import eventually, line, numbers
 from tests.placement_kit import FencedStore, Keep
@@ -202,7 +202,7 @@ def test_an_engine_that_can_never_run_it_stops_the_topology(tmp_path: Path) -> N
 
 
 def test_a_commit_that_is_lost_again_and_again_stops_the_topology(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("stormline.runtime.backoff.UNCOUNTED_FAILURES_MAX", 1)
+    monkeypatch.setattr("stormline.runtime.coordination.retry_backoff.UNCOUNTED_FAILURES_MAX", 1)
     handle, _ = run(tmp_path / "store", *[fails(lasting=False)] * 9)
     with pytest.raises(EngineStopped, match=r"failed 4 times in a row through no fault of its own.*executor lost"):
         handle.await_drained(20)

@@ -24,9 +24,9 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.canonical import canonical, stable_hashes
-from stormline.runtime.routing_key import Key
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.tuples.canonical_form import canonical, stable_hashes
+from stormline.runtime.tuples.grouping_key import Key
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import DirectStreamMismatch, InvalidChoice, UnregisteredClass
 from stormline.topology.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from stormline.topology.registration import Registration
@@ -336,7 +336,7 @@ def test_routing_is_the_same_in_every_process_and_for_ever() -> None:
     keys = ["cat", "dog", 7, 2**80, (1, "x"), None, 1.5, b"\x00"]
     here = [stable_hashes([key], PLAIN)[0] for key in keys]
     code = (
-        "from stormline.runtime.canonical import stable_hashes\n"
+        "from stormline.runtime.tuples.canonical_form import stable_hashes\n"
         "from stormline.topology.serialization import PLAIN\n"
         f"print([stable_hashes([key], PLAIN)[0] for key in {keys!r}])"
     )
@@ -370,7 +370,7 @@ def test_a_custom_grouping_chooses_any_number_of_tasks_among_the_bolts() -> None
 
 
 def test_a_direct_stream_is_never_routed_by_choice() -> None:
-    from stormline.runtime.routing import direct
+    from stormline.runtime.tuples.partitioning import direct
 
     with pytest.raises(DirectStreamMismatch, match=r"needs emit_direct"):
         direct([ATTEMPT])

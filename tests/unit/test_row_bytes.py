@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.blocks import SEGMENT_ROWS_MAX
-from stormline.runtime.collector import FIRST_ROWS, ROWS_MAX, Output
-from stormline.runtime.packed import Packed
-from stormline.runtime.routes import PackedRoute
-from stormline.runtime.row_bytes import SEGMENT_BYTES, SEGMENT_BYTES_MAX, in_parts, rows_within
+from stormline.runtime.tuples.blocks import SEGMENT_ROWS_MAX
+from stormline.runtime.tasks.collector import FIRST_ROWS, ROWS_MAX, Output
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.processing.task_routes import PackedRoute
+from stormline.runtime.tuples.row_bytes import SEGMENT_BYTES, SEGMENT_BYTES_MAX, in_parts, rows_within
 from stormline.topology.fields import Fields
 from stormline.topology.serialization import PLAIN
 from stormline.topology.streams import StreamDeclaration

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stormline import Config, InProcessCluster
-from stormline.runtime.run_conf import run_conf
+from stormline.runtime.cluster.run_conf import run_conf
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.topology import Topology

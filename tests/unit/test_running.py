@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.columnar_contract import ColumnarContract
 from tests.metrics_contract import MetricsContract
 from tests.placement_contract import PlacementContract

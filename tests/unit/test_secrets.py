@@ -15,8 +15,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from stormline import InProcessCluster, resolve_secret
-from stormline.runtime import guard
-from stormline.runtime.zookeeper_session import _kazoo_logger, _LastWarning
+from stormline.runtime.tasks import user_code
+from stormline.runtime.zookeeper.session import _kazoo_logger, _LastWarning
 from stormline.topology import secrets
 from stormline.topology.errors import FailedException, InvalidConfig, SecretMissing
 from stormline.topology.secrets import HIDDEN, is_reference, literal_secrets, names_a_secret, without_secrets

@@ -18,7 +18,7 @@ import cloudpickle
 import pytest
 
 from stormline import ICommitter
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import NotShippable
 from stormline.topology.topology import Topology

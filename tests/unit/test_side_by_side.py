@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from stormline.runtime.side_by_side import run_side_by_side
+from stormline.runtime.world.daemon_threads import run_side_by_side
 
 
 def test_as_many_as_may_run_do_run_at_once() -> None:
@@ -46,7 +46,7 @@ def test_one_call_runs_in_the_callers_thread() -> None:
 def test_a_call_that_hangs_does_not_keep_the_process_from_ending() -> None:
     code = (
         "import threading, time\n"
-        "from stormline.runtime.side_by_side import run_side_by_side\n"
+        "from stormline.runtime.world.daemon_threads import run_side_by_side\n"
         "calls = [lambda: time.sleep(600)] * 2\n"
         "threading.Thread(target=run_side_by_side, args=(calls, 2), daemon=True).start()\n"
         "time.sleep(0.2)\n"

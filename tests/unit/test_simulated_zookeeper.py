@@ -12,8 +12,8 @@ import pytest
 from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, RolledBackError, RuntimeInconsistency
 
 from stormline.runtime.errors import Fenced, InvalidPath, StateCorrupt
-from stormline.runtime.state_store import Put
-from stormline.runtime.zookeeper_state_store import ZooKeeperStateStore
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.scheduler import Process
 from tests.simulation.stand_ins import stand_ins

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from stormline.runtime.commit_runner import CommitTask
-from stormline.runtime.envelope import seal
-from stormline.runtime.stage_runner import StageRunner
-from stormline.runtime.wave import Wave, WaveAttempt
+from stormline.runtime.commit.commit_phase import CommitTask
+from stormline.runtime.state.stored_value import seal
+from stormline.runtime.processing.stage_runner import StageRunner
+from stormline.runtime.messages.wave import Wave, WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.serialization import PLAIN
 from tests.recorded import ROOT

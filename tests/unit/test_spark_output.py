@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stormline.runtime.spark_context import _quiet, _readers
+from stormline.runtime.spark.context import _quiet, _readers
 from tests.kit import eventually
 
 

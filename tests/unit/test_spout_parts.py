@@ -16,7 +16,7 @@ from stormline import (
     TransactionalTopologyBuilder,
 )
 from stormline.errors import InvalidSpout, TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.kit import LEDGERS, Store
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from stormline import ITransactionalSpout, TransactionalTopologyBuilder
 from stormline.errors import TopologyFailed
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kit import EVENTS, LEDGERS, PlainSpout, Ranges, Store, eventually
 
 

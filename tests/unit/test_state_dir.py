@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from stormline import LocalCluster
-from stormline.runtime import state_dir
+from stormline.runtime.cluster import state_dir
 from stormline.runtime.errors import NoZooKeeper, StateDirInUse
-from stormline.runtime.state_dir import keep_to_user, used_by, wait_until_free
+from stormline.runtime.cluster.state_dir import keep_to_user, used_by, wait_until_free
 from tests.kit import Store, line, numbers
 
 HOLD = """

@@ -29,9 +29,9 @@ from stormline import (
     Tuple,
 )
 from stormline.errors import InvalidComponent
-from stormline.runtime.collector import TaskCollector
-from stormline.runtime.recorder import Recorder
-from stormline.runtime.task_context import TaskContext
+from stormline.runtime.tasks.collector import TaskCollector
+from stormline.runtime.tasks.batch_recorder import Recorder
+from stormline.runtime.tasks.task_context import TaskContext
 from stormline.topology.builder import BoltDeclarer, SpoutDeclarer
 from stormline.topology.storm_names import camel_case, snake_case
 

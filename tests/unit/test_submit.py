@@ -18,8 +18,8 @@ from stormline.cli.entry import main as entry_main
 from stormline.cli.errors import SparkSubmitMissing
 from stormline.cli.submit import spark_submit, submit_command
 from stormline.runtime.errors import NoZooKeeper, UnsafeSpark
-from stormline.runtime.local_cluster import LocalCluster, zookeeper_hosts
-from stormline.runtime.spark_settings import REQUIRED, check_safe
+from stormline.runtime.cluster.local_cluster import LocalCluster, zookeeper_hosts
+from stormline.runtime.spark.settings import REQUIRED, check_safe
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey
 
 MODULE = "tests.topologies.cluster_sum"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stormline import Fields, TransactionalTopologyBuilder, compile_topology
-from stormline.runtime.task_context import TaskContext
-from stormline.runtime.task_environment import TaskEnvironment
+from stormline.runtime.tasks.task_context import TaskContext
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream
 from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind

@@ -8,8 +8,8 @@ import pytest
 
 from stormline import BaseTaskHook, Config, CountMetric, InProcessCluster, StormlineError
 from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric
-from stormline.runtime.task_context import TaskContext
-from stormline.runtime.task_hooks import hooked_basic_bolt, hooked_batch_bolt
+from stormline.runtime.tasks.task_context import TaskContext
+from stormline.runtime.tasks.task_hooks import hooked_basic_bolt, hooked_batch_bolt
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import InvalidComponent
 from tests.kit import Basic, Batch, line, numbers

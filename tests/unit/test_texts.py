@@ -11,12 +11,12 @@ import pytest
 
 from stormline import BaseBatchBolt, ReportedFailedException
 from stormline.cli.errors import error_text
-from stormline.runtime import failures
+from stormline.runtime.coordination import stop_reasons
 from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.failures import fatal_error
-from stormline.runtime.guard import PACKED_BYTES_MAX, failure_of, packed_exception
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.wave import Failure
+from stormline.runtime.coordination.stop_reasons import fatal_error
+from stormline.runtime.tasks.user_code import PACKED_BYTES_MAX, failure_of, packed_exception
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.messages.wave import Failure
 from stormline.topology.texts import TEXT_MAX, bounded, printable, told
 from tests.kit import line
 from tests.unit.test_collector import Caught, collector

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from stormline import StormlineError, TransactionalTopologyBuilder, compile_topology
-from stormline.runtime import topology_runner
-from stormline.runtime.engine import EngineFailure, InProcessEngine
+from stormline.runtime.coordination import topology_runner
+from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
 from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed, WaitsForItself
-from stormline.runtime.failures import fatal_error
-from stormline.runtime.guard import failure_of
-from stormline.runtime.handle import TopologyHandle
-from stormline.runtime.in_process_cluster import InProcessCluster
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.progress import Snapshot
-from stormline.runtime.starting import start_topology
-from stormline.runtime.state_store import Op, Put
-from stormline.runtime.task_environment import TaskEnvironment
-from stormline.runtime.wave import Failure, Wave, WaveResult
+from stormline.runtime.coordination.stop_reasons import fatal_error
+from stormline.runtime.tasks.user_code import failure_of
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.state.state_store import Op, Put
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import Failure, Wave, WaveResult
 from tests.kit import EVENTS, LEDGERS, Basic, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
 
 
@@ -79,7 +79,7 @@ def test_a_wave_that_comes_to_nothing_is_replayed_in_smaller_waves_and_is_not_he
 def test_an_engine_that_cannot_go_on_stops_the_topology(
     failures: list[EngineFailure | Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stormline.runtime.backoff.ENGINE_WAIT_SECS", 0.001)
+    monkeypatch.setattr("stormline.runtime.coordination.retry_backoff.ENGINE_WAIT_SECS", 0.001)
     handle, _ = start(failures)
     with pytest.raises(EngineStopped, match=message):
         handle.await_drained(30)
@@ -118,7 +118,7 @@ def test_a_driver_that_was_taken_over_unawares_begins_no_commit(monkeypatch: pyt
     server = MemoryStateServer()
     rows: dict[int, list[Any]] = {0: [1]}
     topology = line("t", rows, 1, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
-    monkeypatch.setattr("stormline.runtime.committer.PROOF_SECS", 0.0)
+    monkeypatch.setattr("stormline.runtime.coordination.committer.PROOF_SECS", 0.0)
     with InProcessCluster(server) as cluster:
         handle = cluster.submit_topology("t", {}, topology)
         handle.await_drained(30)
@@ -233,7 +233,7 @@ class HangingAtClose(InProcessEngine):
 def test_what_hangs_while_it_closes_keeps_neither_the_topology_nor_who_waits_for_its_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("stormline.runtime.closing.CLOSE_SECS", 0.1)
+    monkeypatch.setattr("stormline.runtime.coordination.shutdown.CLOSE_SECS", 0.1)
     monkeypatch.setattr(HangingAtClose, "gate", threading.Event(), raising=False)
     server, plan = MemoryStateServer(), compile_topology(simple())
     handle = start_topology("t", plan, lambda lost: MemoryStateStore.open(server, "t", on_lost=lost), HangingAtClose)

@@ -17,9 +17,9 @@ from stormline import (
     TransactionAttempt,
 )
 from stormline.runtime.errors import Fenced, StateElsewhere, TopologyFailed
-from stormline.runtime.memory_state_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.own_thread import CallAbandoned
-from stormline.runtime.transactional_state import STATE_KEY
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.runtime.state.transactional_state import STATE_KEY
 from tests.kit import EVENTS, LEDGERS, Fault, Ledger, Store, eventually
 from tests.user_state_kit import ID, ROWS, Notes, PositionsOfStorm, topology
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormline.runtime.txid_map import CHUNK, TxidMap
+from stormline.runtime.coordination.txid_map import CHUNK, TxidMap
 
 
 @given(st.integers(1, 3 * CHUNK), st.lists(st.sampled_from(["more", "change", "commit"]), max_size=60), st.randoms())

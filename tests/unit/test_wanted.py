@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stormline.runtime.wanted import wanted_here, while_wanted
+from stormline.runtime.world.wanted import wanted_here, while_wanted
 
 
 def test_code_that_nobody_watches_is_wanted() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormline.runtime.wave_size import CAREFUL_WAVES, WAVE_SECS, WaveSize
+from stormline.runtime.coordination.wave_size import CAREFUL_WAVES, WAVE_SECS, WaveSize
 
 
 def test_a_wave_that_takes_long_is_followed_by_one_that_should_not() -> None:

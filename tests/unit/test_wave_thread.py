@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime import wave_thread
-from stormline.runtime.wave import Wave, WaveAttempt
-from stormline.runtime.wave_thread import WaveThread
+from stormline.runtime.coordination import wave_thread
+from stormline.runtime.messages.wave import Wave, WaveAttempt
+from stormline.runtime.coordination.wave_thread import WaveThread
 from stormline.topology.attempt import TransactionAttempt
 from tests.kit import eventually
 

@@ -8,7 +8,7 @@ import pytest
 
 from examples import words
 from stormline import FailedException
-from stormline.runtime.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 
 
 @pytest.mark.parametrize("failing", [(), (2,), (1, 3, 4)])

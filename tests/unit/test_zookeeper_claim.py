@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime import holder
-from stormline.runtime.envelope import seal
+from stormline.runtime.state import driver_identity
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import AlreadyRunning, StateTooLarge
-from stormline.runtime.holder import Holder
-from stormline.runtime.state_tree import FOLDER
-from stormline.runtime.zookeeper_claim import Owner, claim
+from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.state.state_tree import FOLDER
+from stormline.runtime.zookeeper.claim import Owner, claim
 from stormline.topology.serialization import PLAIN
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.zookeeper import Op, ZooKeeper

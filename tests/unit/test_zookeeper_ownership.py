@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kazoo.protocol.states import KazooState
 
-from stormline.runtime.zookeeper_claim import Owner
-from stormline.runtime.zookeeper_ownership import Ownership
+from stormline.runtime.zookeeper.claim import Owner
+from stormline.runtime.zookeeper.ownership import Ownership
 from tests.kit import eventually
 
 OWNER = Owner(1, "token", 0)

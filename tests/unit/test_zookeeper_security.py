@@ -18,11 +18,11 @@ from stormline.cli.compile import compile_command
 from stormline.cli.errors import UnsafeConf
 from stormline.cli.submit import submit_command
 from stormline.runtime.errors import StateTooLarge, UnsafeSpark
-from stormline.runtime.spark_context import start_spark
-from stormline.runtime.spark_settings import check_no_secrets
-from stormline.runtime.state_store import Put
-from stormline.runtime.state_tree import Change, StateTree
-from stormline.runtime.zookeeper_security import OPEN, ZooKeeperSecurity
+from stormline.runtime.spark.context import start_spark
+from stormline.runtime.spark.settings import check_no_secrets
+from stormline.runtime.state.state_store import Put
+from stormline.runtime.state.state_tree import Change, StateTree
+from stormline.runtime.zookeeper.security import OPEN, ZooKeeperSecurity
 from stormline.topology.errors import InvalidConfig, MissingExtra, SecretMissing
 from stormline.topology.serialization import PLAIN
 from tests.kit import Store, line, numbers

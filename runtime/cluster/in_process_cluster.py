@@ -1,0 +1,48 @@
+"""InProcessCluster: runs topologies without Spark and without ZooKeeper, for unit tests of bolts and spouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stormline.runtime.cluster.base import Cluster
+from stormline.runtime.messages.engine import InProcessEngine
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.tasks.task_environment import registry_of
+from stormline.topology.plan import Plan
+
+
+class InProcessCluster(Cluster):
+    """The double of `LocalCluster`: the same runner, stage runner and commits, in this process.
+
+    Args:
+        server: keeps the state; a second cluster on the same server goes on where the first one stopped.
+        slots: stands for the number of Spark tasks of a stage.
+        at_commit: whether committers get their tuples only at the commit, as on Spark where they get few.
+    """
+
+    def __init__(self, server: MemoryStateServer | None = None, slots: int = 2, at_commit: bool = False) -> None:
+        super().__init__()
+        self.server = server or MemoryStateServer()
+        self._slots = slots
+        self._at_commit = at_commit
+
+    def _start(
+        self, name: str, plan: Plan, allow_changed: bool, on_wave: Callable[[Snapshot], None] | None
+    ) -> TopologyHandle:
+        return start_topology(
+            name,
+            plan,
+            lambda on_lost: MemoryStateStore.open(
+                self.server,
+                plan.topology_id,
+                registry_of(plan),
+                plan.describe(),
+                allow_changed=allow_changed,
+                on_lost=on_lost,
+            ),
+            lambda env: InProcessEngine(env, self._slots, self._at_commit),
+            on_wave,
+        )

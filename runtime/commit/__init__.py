@@ -1,0 +1,1 @@
+"""The commit phase of one attempt: in the driver, or turn by turn on the executors."""

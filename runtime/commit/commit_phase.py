@@ -1,0 +1,305 @@
+"""CommitRun: the commit phase of one attempt, led from the driver process.
+
+Deferred bolts finish stage by stage: the tasks placed on the driver side by side, each in a thread that is its own for
+as long as the topology runs; those placed on the executors in one job beside them. What they emit goes to the deferred
+bolts of later stages, in the same commit phase.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
+from stormline.runtime.world.running_calls import told
+from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tuples.columns import Columns, Row, Tuples
+from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, restore_gathered
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.commit.executor_messages import CommitEngine, Delivery
+from stormline.runtime.commit.executor_turn import RemoteTurn
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
+from stormline.runtime.world.wanted import while_wanted
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.gathering import gathered_by
+from stormline.topology.plan import Edge, Placement, PlannedComponent
+from stormline.topology.readings import Readings, merge_into
+
+
+class _ToLaterStage:
+    """The route of what one task emits over one edge, to tasks that have their turn later in the commit."""
+
+    def __init__(self, env: TaskEnvironment, edge: Edge, task: int, attempt: TransactionAttempt, sent: list[Delivery]):
+        self._split = env.splitter(edge, task, task + attempt.transaction_id)
+        self._tasks = env.plan.components[edge.target].tasks
+        self._edge = edge
+        self._task = task
+        self._sent = sent
+
+    def take(self, tuples: Tuples) -> None:
+        self._sent += [(self._edge, self._task, target, share) for target, share in self._split(tuples)]
+
+    def take_direct(self, task: int, row: Row) -> None:
+        if task in self._tasks:
+            self._sent.append((self._edge, self._task, task, [row]))
+
+
+class CommitTask:
+    """One task of a deferred bolt in one commit. `executing_secs`: how long it prepared and executed."""
+
+    def __init__(self, env: TaskEnvironment, planned: PlannedComponent, task: int, result: AttemptResult) -> None:
+        self._env = env
+        self._planned = planned
+        self._attempt = result.attempt
+        self.task = task
+        self.sent: list[Delivery] = []
+        self.failure: Failure | None = None
+        self.executing_secs = 0.0
+        self._abandoned = False
+        self._deferred = result.deferred.get(task) or DeferredTask()
+        self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
+        basic = isinstance(planned.component.obj, IBasicBolt)
+        self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
+        self._executes: IBatchBolt = self._bolt
+        shared = env.context(planned.id, task)
+        self._context = shared if basic else shared.for_attempt()
+        self.metrics: Readings = {}
+
+    def _outputs(self) -> dict[str, Output]:
+        outputs: dict[str, Output] = {}
+        debug = self._env.debug(self._planned.id)
+        for stream, declaration in self._planned.component.streams.items():
+            edges = self._env.plan.out_edges(self._planned.id, stream)
+            routes: list[Route] = [Logged(self._planned.id, self.task, stream)] if debug else []
+            routes += [_ToLaterStage(self._env, edge, self.task, self._attempt, self.sent) for edge in edges]
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
+        return outputs
+
+    @property
+    def component(self) -> str:
+        """Id of the bolt."""
+        return self._planned.id
+
+    @property
+    def basic(self) -> bool:
+        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
+        return isinstance(self._bolt, BasicBoltAtCommit)
+
+    def run(self, inbox: Sequence[Delivery]) -> None:
+        """Prepare, take over what was gathered, execute what is left to execute, and finish."""
+        begun = time.monotonic()
+        self.collector.take_over()
+        self._guarded(self._prepare, "prepare")
+        self._guarded(lambda: self._execute(inbox), "execute")
+        self.executing_secs = time.monotonic() - begun
+        self._guarded(self._finish, "finish_batch")
+        self.collector.close()
+        if self._context.metrics is not None:
+            self._guarded(partial(self._context.count_into, self.metrics), "its metrics")
+        if not (self.basic or self._abandoned):
+            self._context.clean_up()
+
+    def _guarded(self, call: Callable[[], None], where: str) -> None:
+        if self.failure is None and not self._abandoned:
+            with COMMIT_CALLS.noted(), while_wanted(lambda: not self._abandoned):
+                run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
+
+    def _fail(self, failure: Failure) -> None:
+        self.failure = failure
+
+    def abandon(self) -> None:
+        """Begin no further call of user code, and refuse what the present one emits."""
+        self._abandoned = True
+        self.collector.close()
+
+    def _prepare(self) -> None:
+        if self.basic:
+            self._context.count_into({})  # what a commit that failed has counted
+        else:
+            add_auto_hooks(self._context)
+        self._bolt.prepare(self._env.conf(self._planned.id), self._context, self.collector, self._attempt)
+        if self._deferred.gathered is not None:
+            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)
+        self.collector.flush()
+        if self.basic:
+            tell_of_emits(self._context, self.collector)
+        else:
+            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector)
+
+    def _finish(self) -> None:
+        self._bolt.finish_batch()
+        self.collector.finish("finish_batch")
+
+    def _execute(self, inbox: Sequence[Delivery]) -> None:
+        gathers = gathered_by(self._planned.component.obj)
+        executes = self._deferred.tuples or inbox
+        other = None if gathers is None or not executes else OtherState(self._bolt, gathers, alone=False)
+        self._execute_all(inbox)
+        if other is not None:
+            other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
+
+    def _read(self, edge: Edge, source_task: int, packed: Packed) -> Tuples | None:
+        """Return tuples that the processing phase has kept; None where they cannot be read."""
+        read: list[Tuples] = []
+
+        def call() -> None:  # the user's serializers read here
+            read.append(packed.unpack_whole(self._attempt, self._env.registry))
+
+        run_guarded(call, edge.source, source_task, "reading the tuples", self._fail, self._env.calls, self._attempt)
+        return read[0] if read else None
+
+    def _execute_all(self, inbox: Sequence[Delivery]) -> None:
+        for stream, direct, packed in self._deferred.emitted:
+            tuples = packed.unpack_whole(self._attempt, self._env.registry)
+            if isinstance(tuples, Columns):
+                self.collector.emit_batch(tuples.batch, stream)
+            elif direct is None:
+                self.collector.emit_all(tuples, stream)
+            else:
+                for row in tuples:
+                    self.collector.emit_direct(direct, row, stream)
+        for index, source_task, packed in self._deferred.tuples:
+            edge = self._env.plan.edges[index]
+            read = self._read(edge, source_task, packed)
+            if read is None:
+                return
+            execute_tuples(self._executes, read, self._env.source(edge, source_task))
+        for edge, source_task, _, tuples in inbox:
+            execute_tuples(self._executes, tuples, self._env.source(edge, source_task))
+        self.collector.flush()
+
+
+class _Turn:
+    """What has its turn together: one commit stage of the plan."""
+
+    def __init__(self, env: TaskEnvironment, components: Sequence[str], result: AttemptResult, engine: CommitEngine):
+        here: list[PlannedComponent] = []
+        there: list[PlannedComponent] = []
+        for planned in (env.plan.components[name] for name in components):
+            (there if planned.commit_placement is Placement.EXECUTORS else here).append(planned)
+        self._env = env
+        self.here = [CommitTask(env, planned, task, result) for planned in here for task in planned.tasks]
+        self.there = RemoteTurn(env, there, result, engine) if there else None
+
+    def run(self, inbox: Mapping[int, Sequence[Delivery]], caller: object) -> None:
+        """Run all tasks to their end, each in its own thread; one that is always alone in that of the committer."""
+        if self.there is None and len(self.here) == 1 and not self.here[0].basic:
+            self.here[0].run(inbox.get(self.here[0].task, ()))
+            return
+        begin = self._env.commit_threads.begin
+        calls = [begin(task.task, partial(task.run, inbox.get(task.task, ())), caller) for task in self.here]
+        with ExitStack() as all_ended:  # whatever one of them raises
+            for call in calls:
+                all_ended.callback(call.wait)
+            if self.there is not None:
+                self.there.run(inbox)
+
+    def failure(self) -> Failure | None:
+        """Return why it failed, a fatal reason first, or None."""
+        failures = [task.failure for task in self.here if task.failure is not None]
+        if self.there is not None:
+            failures += self.there.failures
+        return next((f for f in failures if f.fatal), failures[0] if failures else None)
+
+    def sent(self) -> list[Delivery]:
+        """Return what the tasks emitted, for those of later turns."""
+        sent = [delivery for task in self.here for delivery in task.sent]
+        return sent + (self.there.sent if self.there is not None else [])
+
+    def counted(self) -> list[Readings]:
+        """Return what the metrics of each task have counted."""
+        return [task.metrics for task in self.here] + ([self.there.metrics] if self.there is not None else [])
+
+    def abandon(self) -> None:
+        """Begin no further call of user code."""
+        for task in self.here:
+            task.abandon()
+        if self.there is not None:
+            self.there.abandon()
+
+
+class CommitRun:
+    """The commit phase of one attempt."""
+
+    def __init__(self, env: TaskEnvironment, result: AttemptResult, engine: CommitEngine) -> None:
+        self._env = env
+        self._result = result
+        self.attempt = result.attempt
+        self._abandoned = False
+        self._engine = engine
+        self._emitters_metrics: Readings = {}
+        self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
+
+    def run(self) -> Failure | None:
+        """Run it to its end; return why it failed, or None."""
+        failure = self._commit_emitters()
+        inbox: dict[int, list[Delivery]] = {}
+        for turn in self._turns:
+            if failure is not None or self._abandoned:
+                break
+            turn.run(inbox, self)
+            failure = turn.failure()
+            for delivery in turn.sent():
+                inbox.setdefault(delivery[2], []).append(delivery)
+        if self._abandoned:
+            return Failure("the commit phase", None, "it was abandoned", counts=False)
+        return failure
+
+    def _commit_emitters(self) -> Failure | None:
+        spout = self._env.plan.spout
+        if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
+            return None
+        failures: list[Failure] = []
+        for task in spout.tasks:
+            if self._abandoned or failures:
+                break
+            commit, at = partial(self._commit_emitter, task), (self._env.calls, self.attempt)
+            run_guarded(commit, spout.id, task, "commit", failures.append, *at)
+        return failures[0] if failures else None
+
+    def _commit_emitter(self, task: int) -> None:
+        def commit(emitter: Any) -> None:
+            if self._abandoned:  # while the emitter emitted
+                raise CallAbandoned("the commit was abandoned")
+            try:
+                emitter.commit(self.attempt)
+            finally:  # the emitter counts for all attempts, one after another
+                self._env.context(self._env.plan.spout.id, task).count_into(self._emitters_metrics)
+
+        self._env.emitters.call(task, commit, self)
+
+    def metrics(self) -> Readings:
+        """Return what has been counted."""
+        readings = dict(self._emitters_metrics)
+        for turn in self._turns:
+            for counted in turn.counted():
+                merge_into(readings, counted)
+        return readings
+
+    def executing_secs(self) -> dict[str, float]:
+        """Return how long the bolts that execute here for want of `gathers` have prepared and executed, by bolt."""
+        secs: dict[str, float] = {}
+        for task in (task for turn in self._turns for task in turn.here):
+            if self._env.plan.components[task.component].stage is None:
+                secs[task.component] = secs.get(task.component, 0.0) + task.executing_secs
+        return secs
+
+    def abandon(self) -> None:
+        """Begin no further call of user code: another attempt, or another driver, has taken this one's place."""
+        self._abandoned = True
+        self._env.emitters.withdraw(self)
+        for turn in self._turns:
+            turn.abandon()
+
+    def where(self) -> str:
+        """Return which calls of user code run now, and where they stand."""
+        attempts = (self.attempt,)
+        return told([*self._env.calls.reports(attempts), *self._engine.calls(attempts)]) or "the executors"

@@ -1,0 +1,217 @@
+"""Commits on the executors: what crosses between the driver and the Spark tasks of a commit. Knows no Spark.
+
+One turn of a commit phase is one Spark job. Its input is what came back to the driver with the wave's result: bytes,
+shipped with the job, so that nothing stands before it that could be computed again. No law leans on Spark running a
+task once (MEASURED: it may run one twice by five ways). What becomes of each:
+
+- *Task failure*, and *executor loss* while the task runs: Spark may run the task again (after an executor that died
+  through no fault of the application even with spark.task.maxFailures=1). It then says so: a Spark attempt number
+  above 0. `second_execution` refuses that before anything is unpacked; no user code runs, the attempt fails and is
+  replayed under a new attempt id, hence with a new token (epoch, txid, attempt).
+- *Speculation*: as above, the copy's number is above 0. (`spark.speculation` is refused at the start as well.)
+- *Fetch failure*, the one way in which a number begins at 0 again, and *executor loss* after the task has ended, which
+  computes finished map outputs and cached partitions again: the job has no shuffle, no cache and one stage, so there is
+  no output to fetch or to lose.
+- *A second driver*: fenced by the epoch in ZooKeeper and in the token, as for commits on the driver.
+
+What cannot be closed is a zombie: a Spark task whose executor is cut off, or whose job was cancelled, and that goes on
+while the replay runs. Its token is smaller than the replay's, and a store that checks tokens in its own transaction
+turns it away (law 6), as it does the thread of a commit on the driver that was abandoned.
+
+**Law 5**: a cut input looks complete to Spark's Python workers, so each part says how many bolt tasks and tuples it
+holds, with a checksum; and the driver takes a turn as run only when every bolt task has replied.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from stormline.runtime.world.running_calls import CallReport
+from stormline.runtime.tuples.columns import Tuples
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import DeferredTask, Failure
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import CorruptData
+from stormline.topology.plan import Edge
+from stormline.topology.readings import Readings
+
+Delivery = tuple[Edge, int, int, Tuples]
+"""Tuples emitted in the commit phase: edge, source task, target task, tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedDelivery:
+    """Tuples that one task sent to another over one edge, in order."""
+
+    edge: int
+    source_task: int
+    target_task: int
+    packed: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTask:
+    """One task of a deferred bolt that has its turn on the executors: what it is restored from, and what it is sent."""
+
+    task: int
+    deferred: DeferredTask
+    inbox: Sequence[PackedDelivery]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """One turn of the commit phase of one attempt: the tasks of `components` that are placed on the executors."""
+
+    attempt: TransactionAttempt
+    components: tuple[str, ...]
+    tasks: tuple[RemoteTask, ...]
+    commit_id: int = 0
+
+    @property
+    def title(self) -> str:
+        """What a person reads in Spark's UI."""
+        return f"commit of txid {self.attempt.transaction_id}: {', '.join(self.components)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPart:
+    """What one Spark task of a turn is given."""
+
+    attempt: TransactionAttempt
+    tasks: tuple[RemoteTask, ...]
+    commit_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReply:
+    """What became of one bolt task."""
+
+    task: int
+    sent: Sequence[PackedDelivery] = ()
+    failure: Failure | None = None
+    metrics: Readings = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartReply:
+    """What one Spark task of a turn says. `refusal`: why it ran none of its bolt tasks."""
+
+    attempt: TransactionAttempt | None
+    tasks: tuple[TaskReply, ...] = ()
+    refusal: str | None = None
+
+
+class CommitEngine(Protocol):
+    """Runs turns of commits on the executors."""
+
+    def commit(self, request: CommitRequest) -> list[bytes]:
+        """Run one turn, called from one thread at a time; return the sealed replies of the Spark tasks that replied.
+
+        Raises:
+            EngineFailure: nothing came back; effects may have happened, and may still happen for a while.
+        """
+
+    def cancel_commit(self, attempt: TransactionAttempt) -> None:
+        """Make a `commit` of this attempt that runs in another thread end soon, and one that comes yet at once.
+
+        Cancelling is not fencing: an effect under way may still happen.
+        """
+
+    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
+        """Return the calls of user code that run on the executors for these attempts, as far as that is known here."""
+
+
+# ---------------------------------------------------------------------------------------- one execution
+
+
+def second_execution(spark_attempt: int) -> str | None:
+    """Return why a Spark task must not run user code: Spark has begun it before, so its token may be in use."""
+    if spark_attempt == 0:
+        return None
+    return f"this Spark task may have run before (attempt number {spark_attempt} of Spark's): nothing is run twice"
+
+
+# ---------------------------------------------------------------------------------------- parts
+
+_HEADER = struct.Struct(">4sIII")  # magic, bolt tasks, tuples, checksum of what follows
+_PART, _REPLY = b"slCp", b"slCr"
+
+
+def split(request: CommitRequest, parts_max: int) -> list[bytes]:
+    """Return the sealed input of each Spark task: task i of the turn is in part i mod n, n at most `parts_max`."""
+    n = max(1, min(parts_max, len(request.tasks)))
+    parts = (CommitPart(request.attempt, request.tasks[i::n], request.commit_id) for i in range(n))
+    return [_seal(_PART, part, len(part.tasks), _tuples(task.inbox for task in part.tasks)) for part in parts]
+
+
+def read_part(sealed: bytes) -> CommitPart:
+    """Return what `split` sealed; raise `CorruptData` where it is not all there."""
+    part, tasks, tuples = _unseal(_PART, sealed)
+    if not isinstance(part, CommitPart) or (len(part.tasks), _tuples(t.inbox for t in part.tasks)) != (tasks, tuples):
+        raise CorruptData(f"a part of a commit that should hold {tasks} bolt tasks and {tuples} tuples does not")
+    return part
+
+
+def seal_reply(reply: PartReply) -> bytes:
+    """Return a reply as bytes for Spark's own channel."""
+    return _seal(_REPLY, reply, len(reply.tasks), _tuples(task.sent for task in reply.tasks))
+
+
+def read_reply(sealed: bytes) -> PartReply:
+    """Return what `seal_reply` sealed; raise `CorruptData` where it is not all there."""
+    reply, tasks, tuples = _unseal(_REPLY, sealed)
+    if not isinstance(reply, PartReply) or (len(reply.tasks), _tuples(t.sent for t in reply.tasks)) != (tasks, tuples):
+        raise CorruptData(f"a reply that should speak for {tasks} bolt tasks and {tuples} tuples does not")
+    return reply
+
+
+def _tuples(boxes: Iterable[Sequence[PackedDelivery]]) -> int:
+    return sum(delivery.packed.rows for box in boxes for delivery in box)
+
+
+def _seal(magic: bytes, content: CommitPart | PartReply, tasks: int, tuples: int) -> bytes:
+    body = pickle.dumps(content, protocol=5)
+    return _HEADER.pack(magic, tasks, tuples, zlib.crc32(body)) + body
+
+
+def _unseal(magic: bytes, sealed: bytes) -> tuple[Any, int, int]:
+    if len(sealed) < _HEADER.size:
+        raise CorruptData(f"{len(sealed)} bytes are no part of a commit")
+    found, tasks, tuples, checksum = _HEADER.unpack_from(sealed)
+    body = memoryview(sealed)[_HEADER.size :]
+    if found != magic or zlib.crc32(body) != checksum:
+        raise CorruptData(f"a part of a commit with {tasks} bolt tasks and {tuples} tuples was cut or changed")
+    return pickle.loads(body), tasks, tuples
+
+
+# ---------------------------------------------------------------------------------------- tuples
+
+
+def pack_deliveries(deliveries: Iterable[Delivery], env: TaskEnvironment) -> list[PackedDelivery]:
+    """Return deliveries as bytes; user serializers write here."""
+    return [
+        PackedDelivery(edge.index, source, target, Packed.of(tuples, env.source(edge, source), env.registry))
+        for edge, source, target, tuples in deliveries
+    ]
+
+
+def unpack_deliveries(
+    packed: Iterable[PackedDelivery], attempt: TransactionAttempt, env: TaskEnvironment
+) -> list[Delivery]:
+    """Return the deliveries that `pack_deliveries` packed; user serializers read here.
+
+    Raises:
+        CorruptData: they are not all there.
+    """
+    deliveries: list[Delivery] = []
+    for delivery in packed:
+        tuples = delivery.packed.unpack_whole(attempt, env.registry)
+        edge = env.plan.edges[delivery.edge]
+        deliveries.append((edge, delivery.source_task, delivery.target_task, tuples))
+    return deliveries

@@ -1,0 +1,103 @@
+"""CommitSlot: what one Spark task of a commit does: prepares its bolts, executes what is left, and finishes them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from stormline.runtime.commit.commit_phase import CommitTask
+from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.commit.executor_messages import (
+    CommitPart,
+    Delivery,
+    PackedDelivery,
+    PartReply,
+    RemoteTask,
+    TaskReply,
+    pack_deliveries,
+    read_part,
+    seal_reply,
+    second_execution,
+    unpack_deliveries,
+)
+from stormline.runtime.world.daemon_threads import run_side_by_side
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import AttemptResult, Failure
+from stormline.topology.errors import CorruptData
+
+
+class CommitSlot:
+    """One part of one turn of a commit. Runs user code at most once, and none where Spark has begun it before.
+
+    Its bolt tasks run side by side in threads. `spark_attempt`: Spark's own number of this execution of the Spark task.
+    """
+
+    def __init__(self, env: TaskEnvironment, sealed: bytes, spark_attempt: int) -> None:
+        self._env = env
+        self._sealed = sealed
+        self._spark_attempt = spark_attempt
+        self._tasks: list[CommitTask] = []
+        self._abandoned = False
+        self._reply = PartReply(None)
+
+    def run(self) -> None:
+        """Run the part to its end."""
+        refusal = second_execution(self._spark_attempt)
+        if refusal is not None:
+            self._reply = PartReply(None, refusal=refusal)
+            return
+        try:
+            part = read_part(self._sealed)
+        except CorruptData as error:
+            self._reply = PartReply(None, refusal=str(error))
+            return
+        self._reply = PartReply(part.attempt, self._run_part(part))
+
+    def sealed_reply(self) -> bytes:
+        """Return what became of it."""
+        return seal_reply(self._reply)
+
+    def _run_part(self, part: CommitPart) -> tuple[TaskReply, ...]:
+        env = self._env
+        env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
+        result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
+        self._tasks = [
+            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)
+            for given in part.tasks
+        ]
+        if self._abandoned:
+            return ()
+        replies: list[TaskReply] = []
+        calls = [
+            partial(self._run_task, part, given, task, replies)
+            for given, task in zip(part.tasks, self._tasks, strict=True)
+        ]
+        run_side_by_side(calls, COMMIT_THREADS_MAX)
+        return tuple(replies)
+
+    def _run_task(self, part: CommitPart, given: RemoteTask, task: CommitTask, replies: list[TaskReply]) -> None:
+        env, component = self._env, self._env.component_of(given.task)
+        inbox: list[Delivery] = []
+        sent: list[PackedDelivery] = []
+        failures: list[Failure] = []
+        at = (env.calls, part.attempt)
+
+        def read() -> None:  # the user's serializers read here, and write below
+            inbox.extend(unpack_deliveries(given.inbox, part.attempt, env))
+
+        def write() -> None:
+            sent.extend(pack_deliveries(task.sent, env))
+
+        if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
+            task.run(inbox)
+            if task.failure is not None:
+                failures.append(task.failure)
+            else:
+                run_guarded(write, component, given.task, "emit", failures.append, *at)
+        replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
+
+    def abandon(self) -> None:
+        """Begin no further call of user code."""
+        self._abandoned = True
+        for task in self._tasks:
+            task.abandon()

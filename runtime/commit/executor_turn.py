@@ -1,0 +1,125 @@
+"""RemoteTurn: one turn of a commit phase on the executors, as the driver sees it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from stormline.runtime.messages.engine_failure import EngineFailure
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.commit.executor_messages import (
+    CommitEngine,
+    CommitRequest,
+    Delivery,
+    PackedDelivery,
+    RemoteTask,
+    TaskReply,
+    pack_deliveries,
+    read_reply,
+    unpack_deliveries,
+)
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
+from stormline.topology.errors import CorruptData
+from stormline.topology.plan import PlannedComponent
+from stormline.topology.readings import Readings, merge_into
+
+log = logging.getLogger("stormline")
+
+
+class RemoteTurn:
+    """The tasks of `components`, which have their turn together on the executors.
+
+    After `run`: what they `sent`, and why they failed. Only replies of every task make a turn that did
+    not fail (law 5).
+    """
+
+    def __init__(
+        self,
+        env: TaskEnvironment,
+        components: Sequence[PlannedComponent],
+        result: AttemptResult,
+        engine: CommitEngine,
+    ) -> None:
+        self._env = env
+        self._engine = engine
+        self._attempt = result.attempt
+        self._components = tuple(planned.id for planned in components)
+        self._deferred = {
+            task: result.deferred.get(task) or DeferredTask() for planned in components for task in planned.tasks
+        }
+        self._abandoned = False
+        self.sent: list[Delivery] = []
+        self.failures: list[Failure] = []
+        self.metrics: Readings = {}
+
+    def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
+        """Run all tasks to their end."""
+        packed = {task: self._packed(inbox.get(task, ())) for task in self._deferred}
+        if self.failures or self._abandoned:
+            return
+        tasks = tuple(RemoteTask(task, deferred, packed[task]) for task, deferred in self._deferred.items())
+        request = CommitRequest(self._attempt, self._components, tasks, self._env.commit_ids[self._attempt])
+        try:
+            sealed = self._engine.commit(request)
+        except EngineFailure as error:
+            self.failures.append(self._incomplete(f"{request.title} came to nothing: {error}", error.lasting))
+            return
+        replies = self._read(sealed)
+        for task in self._deferred:
+            if task in replies:
+                self._take(replies[task])
+        missing = self._deferred.keys() - replies.keys()
+        if missing:
+            self.failures.append(
+                self._incomplete(f"{request.title}: {len(missing)} of {len(tasks)} bolt tasks have not replied")
+            )
+
+    def _packed(self, deliveries: Sequence[Delivery]) -> list[PackedDelivery]:
+        packed: list[PackedDelivery] = []
+
+        def call() -> None:  # the user's serializers write here
+            packed.extend(pack_deliveries(deliveries, self._env))
+
+        if deliveries:
+            edge, source_task, _, _ = deliveries[0]
+            run_guarded(call, edge.source, source_task, "emit", self.failures.append, self._env.calls, self._attempt)
+        return packed
+
+    def _read(self, sealed: Sequence[bytes]) -> dict[int, TaskReply]:
+        replies: dict[int, TaskReply] = {}
+        for one in sealed:
+            try:
+                reply = read_reply(one)
+            except CorruptData as error:
+                self.failures.append(self._incomplete(str(error)))
+                continue
+            if reply.refusal is not None:
+                self.failures.append(self._incomplete(reply.refusal))
+            assert reply.attempt in (None, self._attempt), (reply.attempt, self._attempt)
+            replies.update({task.task: task for task in reply.tasks})
+        return replies
+
+    def _take(self, reply: TaskReply) -> None:
+        component = self._env.component_of(reply.task)
+        if reply.failure is not None:
+            self.failures.append(reply.failure)
+        merge_into(self.metrics, reply.metrics)
+
+        def call() -> None:  # the user's serializers read here
+            self.sent += unpack_deliveries(reply.sent, self._attempt, self._env)
+
+        run_guarded(
+            call, component, reply.task, "reading the tuples", self.failures.append, self._env.calls, self._attempt
+        )
+
+    def _incomplete(self, message: str, lasting: bool = False) -> Failure:
+        return Failure("the commit phase", None, message, fatal=lasting, counts=False)
+
+    def abandon(self) -> None:
+        """Begin nothing more, and let what runs on the executors be ended; what comes of it is ignored."""
+        self._abandoned = True
+        try:
+            self._engine.cancel_commit(self._attempt)
+        except Exception:
+            log.warning("cancelling the commit of %s on the executors", self._attempt, exc_info=True)

@@ -1,0 +1,88 @@
+"""Definitions: what a wave is told of its batches, and what is learnt of batches from a wave's results (law 2)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Container, Iterable, Mapping
+
+from stormline.runtime.coordination.batch_store import Batch, Batches
+from stormline.runtime.coordination.coordinator import Process
+from stormline.runtime.messages.wave import AttemptResult, Failure, WaveAttempt
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.topology import ComponentKind
+
+
+class Definitions:
+    """The batches of one topology, whose spout is of `kind`, as processing sees them. Writes nothing."""
+
+    def __init__(self, batches: Batches, kind: ComponentKind) -> None:
+        self._batches = batches
+        self._kind = kind
+
+    def wave_attempt(self, action: Process, txid_begun: int) -> WaveAttempt:
+        """Return what a wave is told of an attempt; up to `txid_begun` a commit effect may have happened."""
+        txid = action.attempt.transaction_id
+        batch = self._batches.known[txid]
+        frozen = txid <= txid_begun
+        assert batch.fixed or not frozen, (txid, txid_begun)
+        keeps = frozen or self._kind is not ComponentKind.OPAQUE_SPOUT
+        return WaveAttempt(
+            action.attempt,
+            action.metadata,
+            stored=batch.partitions if keeps else {},
+            rows=batch.rows if frozen else None,
+            frozen=frozen,
+            commit_id=batch.commit_id if frozen else int(uuid.uuid4().hex[:16], 16) >> 1,
+        )
+
+    def positions_before(self, txid: int) -> dict[int, object]:
+        """Return where a batch's partitions begin: where those of the batch before it ended."""
+        before = self._batches.known.get(txid - 1)
+        return before.positions if before is not None else {}
+
+    def newest_positions(self, waiting: Container[int]) -> tuple[dict[int, object], int]:
+        """Return the partitions' positions after the newest batch that is known, and its txid.
+
+        Those that are `waiting` to be processed may come out differently.
+        """
+        for txid in sorted(self._batches.known, reverse=True):
+            if txid <= self._batches.committed or (txid not in waiting and self._batches.known[txid].fixed):
+                return self._batches.known[txid].positions, txid
+        return {}, self._batches.committed
+
+    def take(self, told: WaveAttempt, result: AttemptResult) -> None:
+        """Take in a result; it becomes a failure where a batch that must be the same has another number of tuples."""
+        if result.failure is None and told.rows is not None and told.rows != result.rows:
+            result.failure = Failure(
+                "the spout",
+                None,
+                f"transaction {result.attempt} gave {result.rows} tuples; it gave {told.rows} when its commit began, "
+                "and must be the same batch: it is tried again",
+            )
+        if self._kind is ComponentKind.PARTITIONED_SPOUT:
+            self._batches.remember(result.attempt.transaction_id, result.partitions)
+
+    def fixed(
+        self, told: Mapping[TransactionAttempt, WaveAttempt], results: Iterable[AttemptResult]
+    ) -> dict[int, Batch]:
+        """Return by txid what is to be stored before any commit of these results begins, unless it is frozen."""
+        found: dict[int, Batch] = {}
+        for result in results:
+            txid = result.attempt.transaction_id
+            known = self._batches.known[txid]
+            wave_attempt = told[result.attempt]
+            if not wave_attempt.frozen:
+                found[txid] = Batch(known.metadata, True, result.rows, result.partitions, wave_attempt.commit_id)
+        return found
+
+    def stale_after(self, txid: int, txid_begun: int) -> dict[int, Batch]:
+        """Return what later batches are to be stored as before `txid` is fixed anew.
+
+        Opaque ones begin where it ended: what defined them is withdrawn, unless an effect of theirs may have happened.
+        Also of those that are fixed anew together with it: that may take several writes.
+        """
+        if self._kind is not ComponentKind.OPAQUE_SPOUT:
+            return {}
+        known = self._batches.known
+        after = max(txid, txid_begun)
+        return {later: Batch(known[later].metadata) for later in known if later > after and known[later].fixed}

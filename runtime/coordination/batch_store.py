@@ -1,0 +1,158 @@
+"""Batches: what is durable of each transaction, and the txid that is committed. All that recovery needs (law 2).
+
+committed             {txid, attempt}: the last committed transaction
+batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id}
+
+A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
+committed transaction is kept: the next one begins where it ended. Earlier ones are removed as new batches begin, so
+that a commit is as small a write as can be: there are never more than twice topology.max.spout.pending, and that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.runtime.errors import StateCorrupt, StateTooLarge
+from stormline.runtime.state.rotating_state import RotatingState
+from stormline.runtime.state.state_store import Op, Put, StateStore
+from stormline.runtime.messages.wave import PartitionBatch
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import shown
+
+COMMITTED = "committed"
+BATCHES = "batches"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What defines one batch, as far as it is known, and the id under which it commits."""
+
+    metadata: Any
+    fixed: bool = False
+    rows: int = 0
+    partitions: Mapping[int, PartitionBatch] = field(default_factory=dict)
+    commit_id: int = 0
+
+    @property
+    def positions(self) -> dict[int, Any]:
+        """Metadata by partition."""
+        return {partition: batch.metadata for partition, batch in self.partitions.items()}
+
+
+def _to_value(batch: Batch) -> dict[str, Any]:
+    partitions = [[p, b.metadata, b.rows, b.checksum, b.gave] for p, b in sorted(batch.partitions.items())]
+    return {
+        "metadata": batch.metadata,
+        "fixed": batch.fixed,
+        "rows": batch.rows,
+        "partitions": partitions,
+        "commit_id": batch.commit_id,
+    }
+
+
+def _from_value(txid: int, value: Any) -> Batch:
+    try:
+        partitions = {
+            p: PartitionBatch(metadata, rows, checksum, gave)
+            for p, metadata, rows, checksum, gave in value["partitions"]
+        }
+        batch = Batch(value["metadata"], value["fixed"], value["rows"], partitions, value["commit_id"])
+        counts = [
+            batch.rows,
+            batch.commit_id,
+            *partitions,
+            *(n for p in partitions.values() for n in (p.rows, p.checksum)),
+        ]
+        flags = [batch.fixed, *(p.gave for p in partitions.values())]
+        if any(type(n) is not int or n < 0 for n in counts) or any(type(flag) is not bool for flag in flags):
+            raise ValueError(
+                "partitions, rows, checksums and the commit id are whole numbers, 'fixed' and 'gave' are true or false"
+            )
+        if len(partitions) != len(value["partitions"]):
+            raise ValueError("a partition comes twice")
+        return batch
+    except (TypeError, KeyError, ValueError) as error:
+        raise StateCorrupt(
+            f"the stored batch of transaction {txid} is {shown(value, 200)}: {error}; nothing was changed"
+        ) from error
+
+
+def record_of(attempt: TransactionAttempt) -> Put:
+    """Return what records the commit of an attempt."""
+    return Put(COMMITTED, {"txid": attempt.transaction_id, "attempt": attempt.attempt_id})
+
+
+class Batches:
+    """The stored batches of one topology, and the committed txid. Every change is durable when the call returns."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._state = RotatingState(store, BATCHES)
+        self.committed = self._read_committed()
+        last = max(self.committed, 1)
+        self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids() if txid >= last}
+        self._check()
+
+    def _read_committed(self) -> int:
+        try:
+            value = self._store.get(COMMITTED)
+        except KeyError:
+            return 0
+        if not (isinstance(value, dict) and type(value.get("txid")) is int and value["txid"] > 0):
+            raise StateCorrupt(
+                f"the committed transaction is stored as {shown(value, 200)}, expected a txid; nothing was changed"
+            )
+        return int(value["txid"])
+
+    def _check(self) -> None:
+        txids = list(self.known)
+        first = max(self.committed, 1)
+        if txids != list(range(first, first + len(txids))) or (self.committed and not txids):
+            raise StateCorrupt(
+                f"transaction {self.committed} is stored as committed, beside the batches {txids}; expected those from "
+                f"{first} on without gaps. Something removed or restored a part of the state; nothing was changed"
+            )
+
+    def active(self) -> dict[int, Batch]:
+        """Return the batches after the committed one, ascending."""
+        return {txid: batch for txid, batch in self.known.items() if txid > self.committed}
+
+    def begin(self, metadata: Mapping[int, Any]) -> None:
+        """Store new batches by txid, and remove those that nobody needs any more."""
+        self._put({txid: Batch(value) for txid, value in metadata.items()}, self._state.cleanup_ops(self.committed))
+
+    def fix(self, batches: Mapping[int, Batch]) -> None:
+        """Store all that defines these batches, before any of their commits may begin."""
+        self._put(batches)
+
+    def remember(self, txid: int, partitions: Mapping[int, PartitionBatch]) -> None:
+        """Keep what an attempt has fixed of its partitions, in this process only."""
+        batch = self.known[txid]
+        self.known[txid] = Batch(
+            batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions}, batch.commit_id
+        )
+
+    def recorded(self, attempt: TransactionAttempt) -> None:
+        """Take note that the record of a commit has been written."""
+        txid = attempt.transaction_id
+        assert txid == self.committed + 1, (txid, self.committed)
+        self.committed = txid
+        self.known.pop(txid - 1, None)
+
+    def _put(self, batches: Mapping[int, Batch], cleanup: Sequence[Op] = ()) -> None:
+        puts = self._state.put_ops({txid: _to_value(batch) for txid, batch in batches.items()})
+        self._write([*puts, *cleanup])
+        self.known.update(batches)
+
+    def _write(self, ops: Sequence[Op]) -> None:
+        """Write all of `ops`, in as many writes as it takes, in their order."""
+        try:
+            self._store.write(ops)
+        except StateTooLarge:
+            if len(ops) == 1:
+                raise
+            half = len(ops) // 2
+            self._write(ops[:half])
+            self._write(ops[half:])

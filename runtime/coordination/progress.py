@@ -1,0 +1,73 @@
+"""Progress: what a running topology tells of itself, once a wave and whenever it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormline.runtime.coordination.metric_totals import MetricTotals
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One look at a running topology. Tuples are the spout's, of committed transactions; so is what `metrics` count, by
+    component and name."""
+
+    topology: str
+    txid_committed: int
+    transactions: int
+    tuples: int
+    processing: int
+    replays: int
+    waves: int
+    elapsed_secs: float
+    transactions_per_sec: float
+    tuples_per_sec: float
+    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts of one run; written by the topology's own thread only."""
+
+    topology: str
+    txid_committed: int = 0
+    transactions: int = 0
+    tuples: int = 0
+    processing: int = 0
+    replays: int = 0
+    waves: int = 0
+    started: float = field(default_factory=time.monotonic)
+    on_wave: Callable[[Snapshot], None] | None = None
+    metrics: MetricTotals = field(default_factory=MetricTotals)
+
+    def committed(self, txid: int, tuples: int) -> None:
+        """Count one committed transaction."""
+        self.txid_committed = txid
+        self.transactions += 1
+        self.tuples += tuples
+
+    def wave_ended(self) -> None:
+        """Count one wave, and tell whoever listens."""
+        self.waves += 1
+        if self.on_wave is not None:
+            self.on_wave(self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        """Return the counts as they are now, with the averages since the start."""
+        elapsed = max(time.monotonic() - self.started, 1e-9)
+        return Snapshot(
+            topology=self.topology,
+            txid_committed=self.txid_committed,
+            transactions=self.transactions,
+            tuples=self.tuples,
+            processing=self.processing,
+            replays=self.replays,
+            waves=self.waves,
+            elapsed_secs=round(elapsed, 3),
+            transactions_per_sec=round(self.transactions / elapsed, 1),
+            tuples_per_sec=round(self.tuples / elapsed, 1),
+            metrics=self.metrics.values(),
+        )

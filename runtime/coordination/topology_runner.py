@@ -1,0 +1,484 @@
+"""TopologyRunner: the one loop that performs the coordinator's actions. All state of a run belongs to its thread."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from dataclasses import dataclass
+
+from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.retry_backoff import Backoff
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.world.running_calls import told
+from stormline.runtime.coordination.shutdown import close_all
+from stormline.runtime.coordination.committer import CommitEnded, Committer
+from stormline.runtime.coordination.coordinator import (
+    Action,
+    Commit,
+    Committed,
+    Event,
+    Failed,
+    GiveUp,
+    Initialized,
+    Process,
+    Processed,
+)
+from stormline.runtime.coordination.batch_definitions import Definitions
+from stormline.runtime.messages.engine import Engine
+from stormline.runtime.errors import Fenced, SessionLost
+from stormline.runtime.coordination.commit_costs import ExecutingSecs
+from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
+from stormline.runtime.coordination.progress import Progress
+from stormline.runtime.coordination.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
+from stormline.runtime.state.state_store import StateStore
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.coordination.wave_size import WaveSize
+from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.config import (
+    ENABLE_MESSAGE_TIMEOUTS,
+    MAX_BATCH_ATTEMPTS,
+    MAX_SPOUT_PENDING,
+    MESSAGE_TIMEOUT_SECS,
+    setting,
+)
+from stormline.topology.errors import StormlineError
+
+log = logging.getLogger("stormline")
+
+IDLE_SECS = 0.02
+"""Time between two questions to a spout that is not ready."""
+
+COMMIT_END_SECS = 60.0
+"""Time that a commit without a time-out may take to end when its topology stops by an error."""
+
+COMMITS_LOOK_SECS = 0.05
+"""Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    error: StormlineError
+
+
+@dataclass(frozen=True, slots=True)
+class _Wake:
+    pass
+
+
+_Message = WaveEnded | SpoutAnswer | _Lost | _Wake
+
+
+_UNKNOWN_CALL = (
+    "one of {} takes longer, or hangs: the standard error of the executors names the call that runs, and its line"
+)
+
+
+class _Stop(Exception):
+    """Ends the loop."""
+
+
+class TopologyRunner:
+    """Runs one topology to its end: until `stop`, or until `error` says why it stopped."""
+
+    def __init__(self, env: TaskEnvironment, engine: Engine, store: StateStore, progress: Progress) -> None:
+        config = env.plan.config
+        self._env = env
+        self._engine = engine
+        self._store = store
+        self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
+        timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
+        timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
+        self._timeout_secs = timeout_secs
+        self._batches = Batches(store)
+        self.spout = SpoutQuestions(env, self._inbox.put)
+        self.emitters = env.emitters
+        self._definitions = Definitions(self._batches, env.plan.spout.component.kind)
+        self._pending_max = setting(config, MAX_SPOUT_PENDING)
+        self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
+        self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
+        # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
+        committed = self._batches.committed
+        first = self._batches.known.get(committed + 1)
+        begun = committed + (first is not None and first.fixed)
+        self._committer = Committer(env, engine, store, committed, begun, self._wake, timeout_secs)
+        self._to_process: dict[int, Process] = {}
+        self._results: dict[int, AttemptResult] = {}
+        self._wave_number = 0
+        self._size = WaveSize(self._pending_max)
+        self._backoff = Backoff(env.plan.topology_id, len(env.plan.components))
+        self._not_before = 0.0
+        self._ask_spout_at = 0.0
+        self._asked_for_wave = False  # whether the next wave has its answer
+        self._executing = ExecutingSecs(env.plan)
+        self._poison: AttemptResult | None = None
+        self._stop_asked = threading.Event()
+        self._stop_asked_at: float | None = None
+        self.progress = progress
+        self.ended = threading.Event()
+        self.changed = threading.Condition()
+        self.idle_looks = 0
+        self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
+        self.error: BaseException | None = None
+        self._lost: StormlineError | None = None
+        progress.txid_committed = committed
+
+    # ------------------------------------------------------------------------------------ from other threads
+
+    def stop(self) -> None:
+        """Ask the topology to stop after the commit that runs now."""
+        self._committer.stop()
+        self._stop_asked.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._inbox.put(_Wake())
+
+    def calls_in(self, thread: threading.Thread) -> bool:
+        """Tell whether user code of this topology is called in a thread: then nothing ends while that waits for it."""
+        own = (self._waves.thread, self._committer.thread, self.spout.thread)
+        return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
+
+    def lost(self, error: StormlineError) -> None:
+        """Take note that this driver owns the topology no longer: stop at once."""
+        self._lost = error
+        self._inbox.put(_Lost(error))
+
+    def run(self) -> None:
+        """Run the loop, in the calling thread, until the end."""
+        try:
+            self._loop()
+        except _Stop:
+            pass
+        except BaseException as error:
+            self.error = self._lost or error  # user code whose own state could not be written fails for the same reason
+        finally:
+            self.step_begun = None
+            try:
+                self._end()
+            finally:
+                self.ended.set()
+                self._notify()
+
+    def _notify(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+    # ------------------------------------------------------------------------------------ the loop
+
+    def _loop(self) -> None:
+        self.step_begun = time.monotonic()
+        stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
+        newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+        self.spout.resume(newest)
+        self._state, actions = coordinator.start(
+            self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
+        )
+        self._take(actions)
+        while True:
+            self._take_commits()
+            self._begin_wave()
+            self._check_deadlines()
+            if self._may_stop():
+                raise _Stop
+            self._handle(self._next_message())
+            while not self._inbox.empty():
+                self._handle(self._inbox.get())
+
+    def _may_stop(self) -> bool:
+        """Tell whether it is time to stop: the commit that runs ends before, unless it hangs."""
+        if not self._stop_asked.is_set():
+            return False
+        now = time.monotonic()
+        if self._stop_asked_at is None:
+            self._stop_asked_at = now
+        hangs = self._committer.timed_out or now - self._stop_asked_at >= COMMIT_END_SECS
+        return hangs or not self._committer.busy
+
+    def _next_message(self) -> _Message:
+        self.step_begun = None
+        try:
+            return self._inbox.get(timeout=self._patience())
+        except queue.Empty:
+            return _Wake()
+        finally:
+            self.step_begun = time.monotonic()
+
+    def _patience(self) -> float | None:
+        times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
+        if self._committer.busy:
+            times.append(time.monotonic() + COMMITS_LOOK_SECS)
+        if self._wave_may_begin():
+            asked_at = self.spout.asked_at
+            if asked_at is not None:  # the answer wakes the loop
+                times += [max(self._not_before, asked_at + ANSWER_SECS)] if self._to_process else []
+            elif self._to_process:
+                times.append(self._not_before)
+            elif coordinator.has_room(self._state):
+                times.append(max(self._not_before, self._ask_spout_at))
+        return max(0.0, min(times) - time.monotonic()) + 0.001 if times else None
+
+    def _handle(self, message: _Message) -> None:
+        if isinstance(message, WaveEnded):
+            self._wave_ended(message)
+        elif isinstance(message, SpoutAnswer):
+            self._spout_answered(message)
+        elif isinstance(message, _Lost):
+            raise message.error
+
+    def _step(self, event: Event) -> None:
+        self._state, actions = coordinator.step(self._state, event)
+        self._take(actions)
+
+    def _take(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Process):
+                txid = action.attempt.transaction_id
+                self._to_process[txid] = action
+                self._results.pop(txid, None)
+            elif isinstance(action, Commit):  # the committer has it already, and goes on from one to the next
+                assert action.attempt.transaction_id in self._results
+            elif isinstance(action, GiveUp):
+                raise too_many_attempts(self._env.plan.topology_id, action.attempt, action.failures, action.cause)
+
+    def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        if not coordinator.is_current(self._state, attempt):
+            return
+        at_once = failure.counts or failure.too_large
+        wait_secs = 0.0 if at_once else self._backoff.uncounted(attempt, failure)
+        level = logging.WARNING if failure.counts else logging.INFO
+        log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
+        self._poison = None
+        self._committer.revoke(attempt.transaction_id)
+        before = len(self._state.active)
+        self._step(Failed(attempt, failure, failure.counts))
+        self.progress.replays += before - (attempt.transaction_id - self._state.committed) + 1
+        failures = self._state.active[attempt.transaction_id].failures
+        self._wait(max(wait_secs, self._backoff.batch_failed(failures)))
+        wave = self._waves.wave
+        if wave is not None and wave.attempts[-1].attempt.transaction_id >= attempt.transaction_id:
+            self._waves.cancel()
+
+    def _wait(self, secs: float) -> None:
+        """Begin no wave before this time has passed."""
+        self._not_before = max(self._not_before, time.monotonic() + secs)
+
+    # ------------------------------------------------------------------------------------ processing phase
+
+    def _wave_may_begin(self) -> bool:
+        """Tell whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
+        if self._waves.busy or self._stop_asked.is_set() or self._poison is not None:
+            return False
+        return not self._results or self._size.enough(self._pending_max - len(self._results))
+
+    def _begin_wave(self) -> None:
+        now = time.monotonic()
+        if not self._wave_may_begin() or now < self._not_before:
+            return
+        if self._asks_spout(now) or not self._to_process:
+            return
+        self._asked_for_wave = False
+        first = min(self._to_process)
+        txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
+        self._wave_number += 1
+        begun = self._committer.txid_begun()
+        wave = Wave(
+            number=self._wave_number,
+            attempts=tuple(self._definitions.wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
+            committed=self._batches.committed,
+            positions=self._definitions.positions_before(first),
+        )
+        self._env.work_on(wave.commit_ids, wave.committed)
+        self._waves.start(wave)
+        self.progress.processing = len(txids)
+
+    def _asks_spout(self, now: float) -> bool:
+        """Ask the spout for what it has for the next wave, once; tell whether the wave waits for the answer."""
+        if self.spout.asked_at is None and not self._asked_for_wave and now >= self._ask_spout_at:
+            room = self._pending_max - len(self._state.active)
+            if room > 0:
+                prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+                newest = self._definitions.newest_positions(self._to_process)
+                self.spout.ask(coordinator.next_txid(self._state), room, prev, *newest)
+        return self.spout.asked_at is not None and now < self.spout.asked_at + ANSWER_SECS
+
+    def _spout_answered(self, answer: SpoutAnswer) -> None:
+        """Begin the batches that the spout has; one write stores them all."""
+        self.spout.answered()
+        self.progress.metrics.add(answer.metrics)
+        if answer.begun:
+            self.spout.named(self._batches.begin, dict(answer.begun))
+        if answer.error is not None:
+            raise answer.error
+        if not answer.more:
+            self._ask_spout_at = time.monotonic() + IDLE_SECS
+        if answer.begun:
+            for metadata in answer.begun.values():
+                self._step(Initialized(metadata))
+        elif answer.more is False and not self._state.active:
+            self.idle_looks += 1
+            self._notify()
+        self._asked_for_wave = bool(self._to_process)
+
+    def _wave_ended(self, ended: WaveEnded) -> None:
+        self._waves.ended()
+        self.progress.processing = 0
+        if ended.result is None:
+            self._engine_failed(ended)
+        else:
+            self._backoff.wave_processed()
+            self._size.processed(len(ended.wave.attempts), ended.secs)
+            self._take_results(ended)
+        self.progress.wave_ended()
+        self._notify()
+
+    def _take_results(self, ended: WaveEnded) -> None:
+        assert ended.result is not None
+        current = [r for r in ended.result.attempts if coordinator.is_current(self._state, r.attempt)]
+        told = {wave_attempt.attempt: wave_attempt for wave_attempt in ended.wave.attempts}
+        for result in current:
+            self._definitions.take(told[result.attempt], result)
+        bad = next((i for i, r in enumerate(current) if r.failure is not None), len(current))
+        good = current[:bad]
+        fixed = self._definitions.fixed(told, good)
+        if fixed:
+            stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun())
+            if stale:
+                self._batches.fix(stale)
+            self.spout.named(self._batches.fix, fixed)
+        if bad < len(current):
+            failed = current[bad]
+            assert failed.failure is not None
+            if failed.failure.too_large:
+                self._size.too_large(bad)
+            if not failed.failure.fatal:
+                self._fail(failed.attempt, failed.failure)
+            else:
+                self._poison = failed
+        for result in good:
+            self._accept(result)
+
+    def _accept(self, result: AttemptResult) -> None:
+        if coordinator.is_current(self._state, result.attempt):
+            assert self._batches.known[result.attempt.transaction_id].fixed
+            self._results[result.attempt.transaction_id] = result
+            self._step(Processed(result.attempt))
+            self._committer.add(result)
+
+    def _engine_failed(self, ended: WaveEnded) -> None:
+        assert ended.failure is not None
+        first = ended.wave.attempts[0].attempt
+        if not coordinator.is_current(self._state, first):
+            return
+        self._wait(self._backoff.wave_failed(ended.wave.title, ended.failure))
+        self._size.failed(len(ended.wave.attempts))
+        spout = self._env.plan.spout.id
+        self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
+
+    # ------------------------------------------------------------------------------------ commit phase
+
+    def _take_commits(self) -> None:
+        """Take note of the commits that have ended; stop where the next one is of a batch that must stop all."""
+        ended = self._committer.take_ended()
+        for commit in ended:
+            self._commit_ended(commit)
+        if ended:
+            self._notify()
+        if self._poison is not None and self._poison.attempt.transaction_id == self._batches.committed + 1:
+            assert self._poison.failure is not None
+            raise fatal_error(self._env.plan.topology_id, self._poison.attempt, self._poison.failure)
+
+    def _commit_ended(self, ended: CommitEnded) -> None:
+        if ended.error is not None:
+            raise ended.error
+        if not coordinator.is_current(self._state, ended.attempt):
+            return
+        self._executing.add(ended.executing_secs)
+        if ended.failure is None:
+            self._batches.recorded(ended.attempt)
+            self._backoff.committed()
+            self._step(Committed(ended.attempt))
+            result = self._results.pop(ended.attempt.transaction_id)
+            self.progress.committed(ended.attempt.transaction_id, result.rows)
+            self.progress.metrics.add(result.metrics)
+            self.progress.metrics.add(ended.metrics)
+        elif ended.failure.fatal:
+            raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
+        else:
+            self._fail(ended.attempt, ended.failure)
+
+    # ------------------------------------------------------------------------------------ deadlines and the end
+
+    def _check_deadlines(self) -> None:
+        self._committer.tell_if_hung()
+        overdue = self._committer.overdue()
+        if overdue is not None:
+            self._fail(
+                overdue,
+                Failure(
+                    "the commit phase",
+                    None,
+                    f"it did not finish within {self._timeout_secs:g} s (topology.message.timeout.secs)"
+                    f"; it is in {self._committer.overdue_in}",
+                ),
+            )
+        wave = self._waves.wave
+        if wave is not None and self._waves.overdue():
+            again = self._waves.cancelled
+            attempts = {each.attempt for each in wave.attempts}
+            running = [] if again else [*self._engine.calls(attempts), *self._env.calls.reports(attempts)]
+            self._waves.cancel()
+            if again:
+                return
+            self._size.failed(len(wave.attempts))
+            components = [name for stage in self._env.plan.stages for name in stage.components]
+            what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
+            what += f"it is in {told(running)}" if running else _UNKNOWN_CALL.format(components)
+            if self._env.emitters.running():
+                what += "; the replay waits for the end of the emitter's call"
+            component, task = running[0][:2] if running else (self._env.plan.spout.id, None)
+            self._fail(wave.attempts[0].attempt, Failure(component, task, what))
+
+    def _end(self) -> None:
+        log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)
+        self._committer.stop()
+        self._waves.close(wait_secs=10.0)
+        self._let_commit_end()
+        self._committer.close()
+        closes = (self._close_spout, self._engine.close, self._env.close)
+        close_all(self._env.plan.topology_id, closes, self._give_up)
+        self._store.close()
+
+    def _close_spout(self) -> None:
+        """Close the coordinator, and store what it began meanwhile: it is asked for it once."""
+        try:
+            self.spout.close()
+        finally:
+            self._keep_late_answers()
+
+    def _keep_late_answers(self) -> None:
+        while not self._inbox.empty():
+            message = self._inbox.get()
+            ours = not isinstance(self.error, (Fenced, SessionLost)) and not self.ended.is_set()
+            if isinstance(message, SpoutAnswer) and message.begun and ours:
+                self.spout.named(self._batches.begin, dict(message.begun))
+
+    def _let_commit_end(self) -> None:
+        """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
+        if isinstance(self.error, (Fenced, SessionLost)):
+            self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
+        until = time.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
+        while self._committer.runs and time.monotonic() < until:
+            time.sleep(COMMITS_LOOK_SECS)
+        for ended in self._committer.take_ended():
+            if ended.failure is None and ended.error is None:
+                self._batches.recorded(ended.attempt)
+                self.progress.committed(ended.attempt.transaction_id, self._results[ended.attempt.transaction_id].rows)
+
+    def _give_up(self) -> None:
+        self._store.close()
+        self.ended.set()
+        self._notify()

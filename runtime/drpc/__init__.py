@@ -1,0 +1,1 @@
+"""DRPC: bolts that answer requests, in this process."""

@@ -1,0 +1,1 @@
+"""What goes to and fro between the driver and its engine: waves, their results, turns of commits."""

@@ -1,0 +1,399 @@
+"""StageRunner: feeds tuples to the tasks of one slot of a stage, counts, routes and finishes. Knows no Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import cloudpickle
+
+from stormline.runtime.tuples import blocks, routing
+from stormline.runtime.tuples.blocks import Outbox
+from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
+from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tuples.columns import Tuples, columns_of
+from stormline.runtime.tasks.emitter_task import EmitterTask
+from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.tuples.packing import ARROW, Packed
+from stormline.runtime.processing.task_routes import HandOver, HeldEmits, PackedRoute
+from stormline.runtime.tuples.partitioning import Split
+from stormline.runtime.world.stopwatch import Stopwatch
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
+from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
+from stormline.topology.errors import CorruptData
+from stormline.topology.grouping import LOCAL_SHUFFLES
+from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
+
+SlotBlock = tuple[int, bytes]
+
+KEPT_ROWS_MAX = 65_536
+"""Rows that one slot keeps of one attempt for a stage that is left out of the wave: more are better executed there."""
+
+
+@dataclass(slots=True)
+class SlotReport:
+    """What one slot of one stage tells the driver at its end.
+
+    `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
+    that it kept for the commit phase, by the stage that would have received them. `execution`: which of this slot this
+    was; `read_from`: those of other slots whose blocks it read, by (stage, slot). `overfull`: stages left out for which
+    it would have had to keep more than it may.
+    """
+
+    stage: int
+    slot: int
+    execution: bytes
+    attempts: list[AttemptResult]
+    busy_secs: float = 0.0
+    rows_of: dict[int, int] = field(default_factory=dict)
+    read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    overfull: set[int] = field(default_factory=set)
+
+
+class _AttemptRun:
+    """One attempt of the wave in this slot."""
+
+    def __init__(self, index: int, wave_attempt: WaveAttempt) -> None:
+        self.index = index
+        self.wave_attempt = wave_attempt
+        self.attempt = wave_attempt.attempt
+        self.result = AttemptResult(wave_attempt.attempt)
+        self.tasks: dict[int, BatchBoltTask | BasicBoltTask] = {}
+        self.held_emits: dict[int, list[tuple[str, int | None, Packed]]] = {}
+        self.packed_routes: list[PackedRoute] = []
+        self.collectors: list[TaskCollector] = []
+        self.finished = False
+        self.kept: dict[int, list[tuple[int, int, Packed]]] = {}
+        self.kept_rows = 0
+
+    def fail(self, failure: Failure) -> None:
+        """Keep the first failure; a fatal one wins."""
+        if self.result.failure is None or (failure.fatal and not self.result.failure.fatal):
+            self.result.failure = failure
+
+    @property
+    def failed(self) -> bool:
+        return self.result.failure is not None
+
+    def release(self) -> None:
+        """Let go of everything but the result."""
+        self.finished = True
+        for collector in self.collectors:
+            collector.close()
+        for task in self.tasks.values():
+            task.clean_up()
+        self.tasks, self.packed_routes, self.collectors, self.held_emits = {}, [], [], {}
+
+
+class StageRunner:
+    """One slot of one stage in one wave: one instance serves all attempts of the wave."""
+
+    def __init__(self, env: TaskEnvironment, layout: Layout, wave: Wave, stage: int, slot: int) -> None:
+        env.work_on(wave.commit_ids, wave.committed)
+        self._env = env
+        self._plan = env.plan
+        self._layout = layout
+        self._wave = wave
+        self._stage = stage
+        self._slot = slot
+        self._origin = blocks.Origin(env.epoch, wave.number)
+        execution = os.urandom(8)
+        self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
+        self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
+        self._received: dict[blocks.Count, int] = {}
+        self._closed: dict[tuple[int, int], blocks.Closing] = {}
+        self._report = SlotReport(stage, slot, execution, [run.result for run in self._runs])
+        self._splits: dict[tuple[int, int], Split] = {}
+        self._on_driver = self._plan.stages[stage].placement is Placement.DRIVER
+        self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
+        self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
+        self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
+
+    def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
+        """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
+        watch = Stopwatch()
+        return watch.outside(self._run(watch.inside(incoming), watch))
+
+    def _run(self, incoming: Iterable[SlotBlock], watch: Stopwatch) -> Iterator[SlotBlock]:
+        if self._plan.spout.id in self._tasks_here:
+            yield from self._emit_spout()
+        for slot, block in incoming:
+            if blocks.stage_of(block) == self._stage:
+                self._receive(block)
+                yield from self._outbox.drain()
+            else:
+                yield slot, block
+        self._check_counts()
+        for run in self._runs:
+            self._finish(run)
+            yield from self._outbox.drain()
+        failed = [run.index for run in self._runs if run.failed]
+        self._outbox.close(self._layout.targets_of(self._stage), failed)
+        yield from self._outbox.drain()
+        if self._received:
+            self._report.rows_of[self._stage] = sum(self._received.values())
+        self._report.busy_secs = watch.secs()
+        yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
+
+    # ------------------------------------------------------------------------------------ spout
+
+    def _emit_spout(self) -> Iterator[SlotBlock]:
+        spout = self._plan.spout
+        tasks = self._tasks_here[spout.id]
+        emitters = {task: EmitterTask(self._env, task, self._wave) for task in tasks}
+        fed_only_by_spout = not self._layout.sources_of(self._stage)
+        for i, run in enumerate(self._runs):
+            for task in tasks:
+                self._emit_attempt(run, emitters[task], task)
+                yield from self._outbox.drain()
+            if run.failed:
+                for later in self._runs[i + 1 :]:
+                    later.fail(
+                        Failure(spout.id, None, f"an earlier transaction, {run.attempt}, has failed", counts=False)
+                    )
+                break
+            if fed_only_by_spout:
+                self._finish(run)
+                yield from self._outbox.drain()
+
+    def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
+        if run.failed:
+            return
+        spout = self._plan.spout
+        collector = self._collector(run, spout, task)
+
+        def call() -> None:
+            emitter.emit(run.wave_attempt, collector, run.result)
+
+        run_guarded(call, spout.id, task, "the emitter", run.fail, self._env.calls, run.attempt)
+        run.result.rows += collector.emitted
+        collector.close()
+
+    # ------------------------------------------------------------------------------------ tuples
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            block = blocks.decode(data, self._origin)
+            self._check_places(block)
+        except CorruptData as error:
+            for run in self._runs:
+                run.fail(self._incomplete(str(error)))
+            return
+        source = (block.source_stage, block.source_slot)
+        if self._report.read_from.setdefault(source, block.execution) != block.execution:
+            for run in self._runs:
+                run.fail(self._incomplete(f"slot {source[1]} of stage {source[0]} ran twice, and both came"))
+            return
+        for segment in block.segments:
+            run = self._runs[segment.attempt]
+            if run.failed:
+                continue
+            count = (segment.attempt, segment.edge, segment.source_task, segment.target_task)
+            self._received[count] = self._received.get(count, 0) + segment.packed.rows
+            edge = self._plan.edges[segment.edge]
+            task = self._task(run, segment.target_task)
+            if task is not None:
+                tuples = self._unpack(run, edge, segment)
+                if tuples is not None:
+                    task.execute_all(tuples, self._env.source(edge, segment.source_task))
+        if block.closing is not None:
+            self._closed[source] = block.closing
+
+    def _check_places(self, block: blocks.Block) -> None:
+        """Check that attempts, edges and tasks exist; raise `CorruptData`."""
+        for segment in block.segments:
+            if segment.attempt >= len(self._runs) or segment.edge >= len(self._plan.edges):
+                raise CorruptData("a block for an attempt or an edge that does not exist")
+            edge = self._plan.edges[segment.edge]
+            if segment.target_task not in self._plan.components[edge.target].tasks:
+                raise CorruptData(f"a block for task {segment.target_task}, which is none of {edge.target!r}")
+
+    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> Tuples | None:
+        packed = segment.packed
+        unpacked: list[Tuples] = []
+
+        def call() -> None:  # the user's serializers read rows here
+            try:
+                unpacked.append(packed.unpack(run.attempt, self._env.registry))
+            except CorruptData as error:
+                if packed.kind != ARROW:
+                    raise
+                run.fail(self._incomplete(str(error)))
+
+        where, at = "reading the tuples", (self._env.calls, run.attempt)
+        if not run_guarded(call, edge.source, segment.source_task, where, run.fail, *at) or not unpacked:
+            return None
+        (tuples,) = unpacked
+        if len(tuples) != packed.rows:
+            run.fail(self._incomplete(f"a segment of {packed.rows} rows holds {len(tuples)}"))
+            return None
+        return tuples
+
+    def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
+        found = run.tasks.get(task)
+        if found is not None or run.failed:
+            return found
+        component = self._env.component_of(task)
+        planned = self._plan.components[component]
+        collector = self._collector(run, planned, task)
+        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
+        if made is not None:
+            run.tasks[task] = made
+        return made
+
+    def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
+        outputs: dict[str, Output] = {}
+        debug = self._env.debug(planned.id)
+        for stream, declaration in planned.component.streams.items():
+            routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
+            edges = self._plan.out_edges(planned.id, stream)
+            if planned.deferred and edges:
+                held = run.held_emits.setdefault(task, [])
+                source = self._env.source(edges[0], task)
+                routes.append(HeldEmits(held, stream, partial(Packed.of, source=source, registry=self._env.registry)))
+            else:
+                routes += [self._route(run, edge, task) for edge in edges]
+            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
+        collector = TaskCollector(planned, task, run.attempt, outputs)
+        run.collectors.append(collector)
+        return collector
+
+    def _packed(self, edge: Edge, task: int, tuples: Tuples) -> Packed:
+        source = self._env.source(edge, task)
+        if self._plan.components[edge.target].component.columnar:
+            tuples = columns_of(tuples, source)
+        return Packed.of(tuples, source, self._env.registry)
+
+    def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
+        split = self._split(edge, task)
+        if edge.transfer is Transfer.LOCAL:
+            return HandOver(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
+        tasks = self._plan.components[edge.target].tasks
+        waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
+        send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
+        route = PackedRoute(edge, task, split, tasks, partial(self._packed, edge, task), send)
+        run.packed_routes.append(route)
+        return route
+
+    def _exchange(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+        if self._on_driver:
+            self._take_room(run, edge.source, len(packed.data))
+        self._outbox.send((run.index, edge.index, task, target), packed)
+
+    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+        stage = self._plan.components[edge.target].stage
+        if stage is not None:  # it is left out of this wave, and comes back where it gets many
+            self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + packed.rows
+            run.kept_rows += packed.rows
+            if run.kept_rows > KEPT_ROWS_MAX:
+                self._report.overfull.add(stage)
+                what = f"more than {KEPT_ROWS_MAX} tuples to be executed at the commit; they are exchanged from now on"
+                run.fail(Failure(edge.target, None, what, counts=False))
+                raise AttemptAborted
+        self._take_room(run, edge.target, len(packed.data))
+        kept = run.kept.setdefault(target, [])
+        kept.append((edge.index, task, packed))
+        run.result.deferred[target] = DeferredTask(tuples=kept)
+
+    def _take_room(self, run: _AttemptRun, component: str, size: int) -> None:
+        """Count what goes to Spark in one piece; where it is too much the last attempts go, to come in later waves."""
+        gone = [self._runs[index] for index in self._room.take(run.index, size)]
+        for one in gone:
+            alone = one.index == 0
+            message = self._room.too_large(component, self._on_driver) if alone else NO_ROOM_BESIDE
+            one.fail(Failure(component, None, message, fatal=alone, counts=False, too_large=not alone))
+            one.kept.clear()
+            one.result.deferred.clear()
+        if run in gone:
+            raise AttemptAborted
+
+    def _split(self, edge: Edge, task: int) -> Split:
+        # One a wave, not one an attempt, so that small batches are spread evenly too.
+        split = self._splits.get((edge.index, task))
+        if split is None:
+            seed = task + self._wave.number
+            here = self._tasks_here.get(edge.target, [])
+            if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
+                split = routing.shuffle(here, seed)
+            else:
+                split = self._env.splitter(edge, task, seed)
+            self._splits[(edge.index, task)] = split
+        return split
+
+    def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
+        receiver = self._task(run, target)
+        if receiver is None or not receiver.execute_all(tuples, self._env.source(edge, task)):
+            raise AttemptAborted
+
+    # ------------------------------------------------------------------------------------ the end of input
+
+    def _check_counts(self) -> None:
+        sources = self._layout.sources_of(self._stage)
+        missing = len([source for source in sources if source not in self._closed])
+        sent: dict[int, dict[blocks.Count, int]] = {}
+        for closing in self._closed.values():
+            for index in closing.failed:
+                self._runs[index].fail(self._incomplete("the attempt has failed in an earlier stage"))
+            for count, rows in closing.counts.items():
+                sent.setdefault(count[0], {})[count] = rows
+        held: dict[int, dict[blocks.Count, int]] = {}
+        for count, rows in self._received.items():
+            held.setdefault(count[0], {})[count] = rows
+        for run in self._runs:
+            if missing:
+                run.fail(self._incomplete(f"the counts of {missing} of {len(sources)} Spark tasks have not arrived"))
+            elif sent.get(run.index, {}) != held.get(run.index, {}):
+                run.fail(self._incomplete(_difference(sent.get(run.index, {}), held.get(run.index, {}))))
+
+    def _incomplete(self, what: str) -> Failure:
+        component = self._components[0].id if self._components else self._plan.spout.id
+        return Failure(component, None, f"input of stage {self._stage} was cut: {what}", counts=False)
+
+    def _finish(self, run: _AttemptRun) -> None:
+        if run.finished:
+            return
+        for planned in self._components:
+            for task in self._tasks_here[planned.id]:
+                if run.failed:
+                    run.release()
+                    return
+                if planned.id == self._plan.spout.id:
+                    continue
+                self._finish_task(run, planned, task)
+        if not run.failed:
+            for route in run.packed_routes:
+                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail, self._env.calls, run.attempt)
+        run.release()
+
+    def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
+        bolt_task = self._task(run, task)
+        if bolt_task is not None and bolt_task.finish():
+            bolt_task.collector.close()
+            if bolt_task.context.metrics is not None:
+                count = partial(bolt_task.count_into, run.result.metrics)
+                run_guarded(count, planned.id, task, "its metrics", run.fail, self._env.calls, run.attempt)
+            if planned.deferred:
+                assert isinstance(bolt_task, BatchBoltTask)
+
+                def gather() -> None:
+                    emitted = run.held_emits.get(task, [])
+                    gathered = bolt_task.gathered(emitted, self._env.registry)
+                    size = sum(len(packed.data) for _, _, packed in gathered.emitted) + len(gathered.gathered or b"")
+                    self._take_room(run, planned.id, size)
+                    run.result.deferred[task] = gathered
+
+                at = (self._env.calls, run.attempt)
+                run_guarded(gather, planned.id, task, "what it gathers", run.fail, *at)
+
+
+def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:
+    count = next(count for count in sent.keys() | held.keys() if sent.get(count, 0) != held.get(count, 0))
+    _, edge, source_task, target_task = count
+    return (
+        f"task {target_task} holds {held.get(count, 0)} of the {sent.get(count, 0)} tuples that task {source_task} "
+        f"sent over edge {edge}"
+    )

@@ -1,0 +1,1 @@
+"""Stages and commits as Spark jobs: the only room that knows pyspark."""

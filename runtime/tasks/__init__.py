@@ -1,0 +1,1 @@
+"""Tasks: the only room that calls user code."""

@@ -1,0 +1,307 @@
+"""What a deferred bolt gathered on the executors, on its way to the commit: the attributes it names, as plain data.
+
+Pickles in Spark's own channel, of the process that made them; none is ever stored. Registered classes are msgpack.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import io
+import ipaddress
+import pathlib
+import pickle
+import re
+import threading
+import types
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from stormline.runtime.tuples.packing import reduced_array
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import NotGathered, UnregisteredClass
+from stormline.topology.fields import Fields, Values
+from stormline.topology.serialization import Registry
+from stormline.topology.tuples import Tuple, TupleSource
+
+_PLAIN: frozenset[type] = frozenset(
+    {
+        *(complex, range, slice, bytearray, type(...), type(NotImplemented)),
+        *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone),
+        *(decimal.Decimal, fractions.Fraction, uuid.UUID, uuid.SafeUUID, re.Pattern, array.array),
+        *(collections.Counter, collections.OrderedDict, collections.defaultdict, collections.deque),
+        *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
+        *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath),
+        *(TransactionAttempt, Tuple, TupleSource, Fields, Values),
+    }
+)
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType)  # by name: they hold nothing that was gathered
+_DATA_LIBRARIES = frozenset({"numpy", "pandas", "polars", "pyarrow", "zoneinfo"})
+
+
+_AT_COMMIT = "the bolt is then executed at the commit, in the driver"
+
+
+class _NotPlain(Exception):
+    """Holds an object that is no plain data."""
+
+
+def _registered(packed: bytes) -> Any:
+    """Stands in a pickle where the receiver's registry reads a registered class."""
+    raise AssertionError("found by _Unpickler only")
+
+
+class _Pickler(pickle.Pickler):
+    """Refuses what is no plain data. Of a slice of a record batch its own rows travel, not all it was cut from."""
+
+    def __init__(self, file: io.BytesIO, registry: Registry) -> None:
+        super().__init__(file, protocol=5)
+        self._registry = registry
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind: type = type(obj)
+        if kind in _PLAIN or isinstance(obj, _CODE):
+            return NotImplemented
+        if kind.__name__ == "cython_function_or_method":  # by name, too
+            return NotImplemented
+        library = kind.__module__.partition(".")[0]
+        if library == "pyarrow":
+            return reduced_array(obj)
+        if library in _DATA_LIBRARIES and kind.__name__ != "memmap":
+            return NotImplemented
+        try:
+            return _registered, (self._registry.pack(obj),)
+        except UnregisteredClass:
+            if isinstance(obj, enum.Enum):  # by name
+                return NotImplemented
+            raise _NotPlain(f"a {kind.__module__}.{kind.__qualname__}") from None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, registry: Registry) -> None:
+        super().__init__(file)
+        self._registry = registry
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        if module == __name__ and name == _registered.__name__:
+            return self._registry.unpack
+        return super().find_class(module, name)
+
+
+def pack_gathered(bolt: Any, names: Sequence[str], who: str, registry: Registry) -> bytes:
+    """Return the attributes of `names`, and which of them a bolt has not, as bytes.
+
+    Raises:
+        NotGathered: one holds what is no plain data; the message names `who` and the attribute.
+    """
+    values = {name: getattr(bolt, name) for name in names if hasattr(bolt, name)}
+    try:
+        return _packed((values, [name for name in names if name not in values]), registry)
+    except Exception:
+        for name, value in values.items():
+            try:
+                _packed(value, registry)
+            except Exception as error:
+                what = str(error) if isinstance(error, _NotPlain) else f"what cannot travel ({error})"
+                raise NotGathered(
+                    f"{who} gathers {name!r}, which holds {what}; what travels to the commit is plain data: numbers, "
+                    "text, bytes, dates, containers of them, arrays, classes registered by register_serialization(). "
+                    f"Make {name!r} of these, or leave `gathers` out: {_AT_COMMIT}"
+                ) from None
+        raise
+
+
+def _packed(values: Any, registry: Registry) -> bytes:
+    packed = io.BytesIO()
+    _Pickler(packed, registry).dump(values)
+    return packed.getvalue()
+
+
+def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
+    """Give `bolt`, a fresh copy that was prepared, the attributes that `pack_gathered` packed; it loses the others."""
+    values, missing = _Unpickler(io.BytesIO(packed), registry).load()
+    for name, value in values.items():
+        setattr(bolt, name, value)
+    for name in missing:
+        if hasattr(bolt, name):  # `prepare` has set it, and `execute` has deleted it
+            delattr(bolt, name)
+
+
+# ---------------------------------------------------------------------------------------- what is not gathered
+
+_ITEMS_MAX = 256
+"""Objects looked at to tell whether a bolt changes what it does not gather."""
+
+_CONTAINERS = (list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter)
+
+
+class CommitCalls:
+    """Knows when user code of a commit is called in this process: what it changes is not `execute`'s doing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun = self._running = 0
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Take note of a call."""
+        with self._lock:
+            self._begun += 1
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def mark(self) -> int | None:
+        """Return what stays equal for as long as there is no call; None: there is one now."""
+        with self._lock:
+            return None if self._running else self._begun
+
+
+COMMIT_CALLS = CommitCalls()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A value; how much it holds, if that can be changed; and what, as far as it was looked at."""
+
+    value: Any
+    size: int | None
+    items: Sequence[_Seen] | None = None
+
+
+@lru_cache(maxsize=256)
+def _slot_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a class's slots, as they are known to `getattr`."""
+    names = []
+    for klass in kind.__mro__:
+        slots = vars(klass).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            private = slot.startswith("__") and not slot.endswith("__")
+            if slot not in ("__dict__", "__weakref__"):
+                names.append(f"_{klass.__name__.lstrip('_')}{slot}" if private else slot)
+    return tuple(names)
+
+
+class OtherState:
+    """What a bolt held after `prepare` besides what it gathers: `execute` must leave it as it was, or it would be lost.
+
+    Told are attributes set anew, and changes of lists, dicts, sets and of objects of the bolt's own package, as far as
+    256 objects go; of larger ones that they grow or shrink. What its classes hold is compared around each `execute`,
+    since what others prepare meanwhile may change that.
+
+    Args:
+        alone: whether no other task's `finish_batch` may change what this bolt shares with it meanwhile. Else only
+            attributes set anew are told; so too where one was called in this process meanwhile, as `InProcessCluster`
+            does.
+    """
+
+    def __init__(self, bolt: Any, names: Sequence[str], alone: bool) -> None:
+        self._bolt = bolt
+        self._names = frozenset(names)
+        self._package = type(bolt).__module__.partition(".")[0]
+        self._classes = [klass for klass in type(bolt).__mro__ if _is_users(klass)] if alone else []
+        self._alone = alone
+        self._mark = self._mark_of_call = COMMIT_CALLS.mark()
+        self._left = _ITEMS_MAX
+        self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
+        self._of_classes: list[dict[str, _Seen]] = []
+
+    def before_execute(self) -> None:
+        """Take note of what the bolt's classes hold."""
+        self._mark_of_call = COMMIT_CALLS.mark()
+        self._left = _ITEMS_MAX
+        self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
+
+    def after_execute(self, who: str) -> None:
+        """Raise `NotGathered` where `execute` has changed what the bolt's classes hold; `who` executed."""
+        if not self._undisturbed(self._mark_of_call):
+            return
+        self._left = _ITEMS_MAX
+        for klass, before in zip(self._classes, self._of_classes, strict=True):
+            self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
+
+    def check(self, who: str) -> None:
+        """Raise `NotGathered` where `execute` has changed attributes of the bolt that do not travel."""
+        self._left = _ITEMS_MAX
+        self._alone = self._alone and self._undisturbed(self._mark)
+        self._compare(self._attributes, self._of(self._bolt), who, "attribute")
+
+    def _undisturbed(self, mark: int | None) -> bool:
+        return mark is not None and mark == COMMIT_CALLS.mark()
+
+    def _compare(self, before: dict[str, _Seen], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
+        present = dict(now)
+        for name in [*before, *present.keys() - before.keys()]:
+            if name not in before or name not in present or not self._is_as(before[name], present[name]):
+                own = what == "attribute"
+                remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
+                raise NotGathered(
+                    f"{who} changes {what} {name!r} in execute(), and gathers only {sorted(self._names)}: the change "
+                    f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: {_AT_COMMIT}"
+                )
+
+    def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:
+        yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
+        for name in _slot_names(type(bolt)):  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
+            if name not in self._names and hasattr(bolt, name):
+                yield name, getattr(bolt, name)
+
+    def _data_of(self, klass: type) -> Iterator[tuple[str, Any]]:
+        held = vars(klass)
+        return ((name, held[name]) for name in _data_names(klass, len(held)) if name in held)
+
+    def _seen(self, value: Any) -> _Seen:
+        held = self._held(value)
+        if held is None or len(held) >= self._left:  # nothing that could be changed, or too much to look at
+            return _Seen(value, None if held is None else len(held))
+        self._left -= 1 + len(held)
+        return _Seen(value, len(held), [self._seen(one) for one in _items(held)])
+
+    def _held(self, value: Any) -> Any:
+        """Return what holds the items of a value; None where it has none, or nobody here may tell who changed them."""
+        kind: type = type(value)
+        if not self._alone or value is self._bolt:
+            return None
+        if kind in _CONTAINERS:
+            return value
+        of_users = _is_users(kind) and kind.__module__.partition(".")[0] == self._package
+        return getattr(value, "__dict__", ()) if of_users else None
+
+    def _is_as(self, before: _Seen, now: Any) -> bool:
+        if before.value is not now:
+            return False
+        held = self._held(now)
+        if held is None or before.size is None:
+            return True
+        if len(held) != before.size:
+            return False
+        return before.items is None or all(map(self._is_as, before.items, _items(held)))
+
+
+@lru_cache(maxsize=256)  # it is asked around each call of `execute`
+def _data_names(klass: type, entries: int) -> tuple[str, ...]:
+    """Return under which names a class that has so many `entries` holds data, and not code."""
+    return tuple(
+        name
+        for name, value in list(vars(klass).items())
+        if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
+    )
+
+
+def _items(held: Any) -> list[Any]:
+    return [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
+
+
+def _is_users(klass: type) -> bool:
+    return klass.__module__.partition(".")[0] not in ("builtins", "abc", "typing", "stormline")

@@ -1,0 +1,71 @@
+"""SpoutDriver: the spout's coordinator, whatever kind of spout it is, behind two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stormline.runtime.errors import InvalidPartitions
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.topology.readings import Readings
+from stormline.topology.spout_parts import COORDINATOR, check_part, optional
+from stormline.topology.topology import ComponentKind
+
+
+def number_of_partitions(who: str, answer: object) -> int:
+    """Return what `num_partitions()` of `who` answered.
+
+    Raises:
+        InvalidPartitions: it is no int of at least 0. Stored, it would stop every driver from then on.
+    """
+    if type(answer) is not int or answer < 0:
+        raise InvalidPartitions.given_by(who, answer)
+    return answer
+
+
+class SpoutDriver:
+    """Asks whether a batch may begin, and what defines it. Lives in the driver; raises what user code raises."""
+
+    def __init__(self, env: TaskEnvironment) -> None:
+        spout = env.plan.spout
+        self._kind = spout.component.kind
+        self._who = f"the coordinator of spout {spout.id!r}"
+        made: Any = spout.component.obj
+        self._context = env.context(spout.id, spout.tasks[0]).for_attempt()  # not that of the emitter
+        self._coordinator = made.get_coordinator(env.conf(spout.id), self._context)
+        self._context.prepared()
+        check_part(spout.id, self._coordinator, self._kind, COORDINATOR)
+
+    def resume(self, prev_metadata: Any) -> None:
+        """Tell a coordinator that wants to know the newest stored metadata, None where there is none."""
+        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
+            optional(self._coordinator, "resume")(prev_metadata)
+
+    def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
+        """Tell whether a new batch may begin.
+
+        Args:
+            positions: metadata of each partition in the newest batch of which it is known.
+            batches_ahead: batches that have begun after that one.
+        """
+        if hasattr(self._coordinator, "is_ready_after"):
+            return bool(self._coordinator.is_ready_after(positions, batches_ahead))
+        return bool(self._coordinator.is_ready())
+
+    def initialize(self, txid: int, prev_metadata: Any) -> Any:
+        """Return what defines batch `txid`: metadata, or the number of partitions it is made of."""
+        if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
+            return self._coordinator.initialize_transaction(txid, prev_metadata)
+        if self._kind is ComponentKind.PARTITIONED_SPOUT:
+            return number_of_partitions(self._who, self._coordinator.num_partitions())
+        return None
+
+    def counted(self) -> Readings:
+        """Return what the coordinator's metrics have counted since the last call."""
+        readings: Readings = {}
+        self._context.count_into(readings)
+        return readings
+
+    def close(self) -> None:
+        """Close the coordinator."""
+        optional(self._coordinator, "close")()

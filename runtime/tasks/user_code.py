@@ -1,0 +1,106 @@
+"""Guard: runs user code, and turns what it raises into the failure of one attempt."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+
+import cloudpickle
+
+from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.thread_stack import is_ours
+from stormline.runtime.messages.wave import Failure
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
+from stormline.topology.secrets import without_secrets
+from stormline.topology.texts import told
+
+log = logging.getLogger("stormline")
+
+PACKED_BYTES_MAX = 1 << 20
+"""Bytes of an exception that travel: of a larger one only its traceback is told."""
+
+
+class AttemptAborted(BaseException):
+    """Unwinds user code whose attempt has failed further down a chain of plain calls."""
+
+
+def users_traceback(error: BaseException) -> str:
+    """Return the traceback from the first frame of user code on.
+
+    Where there is none it is the whole one, but nothing for an error of ours: its message says it all.
+    """
+    tb: TracebackType | None = error.__traceback__
+    first = tb
+    while first is not None and is_ours(first.tb_frame.f_code.co_filename):
+        first = first.tb_next
+    if first is None and isinstance(error, StormlineError):
+        return ""
+    return told(without_secrets("".join(traceback.format_exception(type(error), error, first or tb))))
+
+
+def packed_exception(error: BaseException) -> bytes | None:
+    """Return the exception as bytes for Spark's own channel, or None where it cannot be packed or tells a secret.
+
+    To pack and unpack it runs code of its class, which may raise whatever it likes.
+    """
+    try:
+        packed: bytes = cloudpickle.dumps(error)
+        if len(packed) > PACKED_BYTES_MAX:
+            return None
+        pickle.loads(packed)
+        text = "".join(traceback.format_exception(error))
+    except BaseException:
+        return None
+    return packed if text == without_secrets(text) else None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return told(without_secrets(str(error)))  # in this order: half a secret is not recognized
+    except BaseException as another:
+        return f"<its text cannot be had: {type(another).__name__}>"
+
+
+def failure_of(error: BaseException, component: str, task: int | None, where: str) -> Failure:
+    """Return what an exception of user code means for its attempt."""
+    message = f"{type(error).__name__} in {where} of {component!r}" + (f", task {task}" if task is not None else "")
+    message += f": {_text(error)}"
+    if isinstance(error, FailedException):
+        if isinstance(error, ReportedFailedException):
+            log.warning("%s\n%s", message, users_traceback(error).rstrip())
+        return Failure(component, task, message)
+    return Failure(
+        component, task, message, traceback=users_traceback(error), fatal=True, exception=packed_exception(error)
+    )
+
+
+def run_guarded(
+    call: Callable[[], None],
+    component: str,
+    task: int | None,
+    where: str,
+    on_failure: Callable[[Failure], None],
+    calls: Calls,
+    attempt: TransactionAttempt,
+) -> bool:
+    """Run user code; tell whether it came through. What it raises goes to `on_failure`, and no further.
+
+    While it runs `calls` knows of it.
+    """
+    calls.begin(component, task, where, attempt)
+    try:
+        call()
+    except AttemptAborted:
+        return False
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
+        on_failure(failure_of(error, component, task, where))
+        return False
+    finally:
+        calls.end()
+    return True

@@ -1,0 +1,1 @@
+"""Tuples as bytes and as columns, and which task each goes to. Knows nobody."""

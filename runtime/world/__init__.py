@@ -1,0 +1,1 @@
+"""What a process stands in: time, threads, disks. Knows nothing of topologies."""

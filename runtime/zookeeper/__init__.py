@@ -1,0 +1,1 @@
+"""The durable state in ZooKeeper: the only room that knows kazoo."""
