@@ -20,8 +20,8 @@ from stormline.cli.running import check_embedded, run_target
 from stormline.cli.target import load_target
 from stormline.cli.usage import CalledWrongly
 from stormline.runtime.cluster.local_cluster import zookeeper_hosts
-from stormline.runtime.spark.settings import is_local
 from stormline.runtime.cluster.state_dir import default_state_dir
+from stormline.runtime.spark.settings import is_local
 from stormline.topology.config import ZOOKEEPER_SERVERS
 from stormline.topology.errors import StormlineError
 

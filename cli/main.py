@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from stormline import __version__
 from stormline.cli.check import check_command
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
@@ -16,6 +15,7 @@ from stormline.cli.submit import submit_command
 from stormline.cli.usage import CalledWrongly
 from stormline.cli.visualize import visualize_command
 from stormline.topology.errors import StormlineError, did_you_mean
+from stormline.version import __version__
 
 EXIT_CODE_INTERRUPTED = 130
 """As a shell reports it; a run that has begun has its own handlers."""

@@ -16,11 +16,11 @@ from stormline.cli.errors import NotDone
 from stormline.cli.leave import LeaveNow
 from stormline.cli.reporter import Reporter
 from stormline.cli.stop_signals import StopSignals
-from stormline.runtime.errors import Fenced, SessionLost, TopologyStopped
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.spark.hung_jvm import end_if_hung
 from stormline.runtime.cluster.local_cluster import LocalCluster
+from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.errors import Fenced, SessionLost, TopologyStopped
+from stormline.runtime.spark.hung_jvm import end_if_hung
 from stormline.topology.topology import Topology
 
 POLL_SECS = 0.1

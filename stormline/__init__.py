@@ -61,19 +61,18 @@ from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.subtopology import BatchSubtopologyBuilder
 from stormline.topology.topology import Topology
 from stormline.topology.tuples import Tuple
+from stormline.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from stormline.runtime.errors import DRPCExecutionException
-    from stormline.runtime.cluster.topology_handle import TopologyHandle
     from stormline.runtime.cluster.in_process_cluster import InProcessCluster
     from stormline.runtime.cluster.local_cluster import LocalCluster
-    from stormline.runtime.drpc.local_drpc import LocalDRPC
-    from stormline.runtime.coordination.progress import Snapshot
-    from stormline.runtime.state.rotating_transactional_state import RotatingTransactionalState
     from stormline.runtime.cluster.storm_submitter import StormSubmitter
+    from stormline.runtime.cluster.topology_handle import TopologyHandle
+    from stormline.runtime.coordination.progress import Snapshot
+    from stormline.runtime.drpc.local_drpc import LocalDRPC
+    from stormline.runtime.errors import DRPCExecutionException
+    from stormline.runtime.state.rotating_transactional_state import RotatingTransactionalState
     from stormline.runtime.state.transactional_state import TransactionalState
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArrowBatchBolt",
@@ -159,14 +158,14 @@ __all__ = [
 
 _OF_THE_DRIVER = {
     "DRPCExecutionException": "errors",
-    "InProcessCluster": "in_process_cluster",
-    "LocalCluster": "local_cluster",
-    "RotatingTransactionalState": "rotating_transactional_state",
-    "LocalDRPC": "local_drpc",
-    "Snapshot": "progress",
-    "StormSubmitter": "storm_submitter",
-    "TopologyHandle": "handle",
-    "TransactionalState": "transactional_state",
+    "InProcessCluster": "cluster.in_process_cluster",
+    "LocalCluster": "cluster.local_cluster",
+    "RotatingTransactionalState": "state.rotating_transactional_state",
+    "LocalDRPC": "drpc.local_drpc",
+    "Snapshot": "coordination.progress",
+    "StormSubmitter": "cluster.storm_submitter",
+    "TopologyHandle": "cluster.topology_handle",
+    "TransactionalState": "state.transactional_state",
 }
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from stormline.runtime.state import znode_version
 from stormline.runtime.coordination.batch_store import Batches, record_of
 from stormline.runtime.errors import (
     AlreadyRunning,
@@ -20,6 +19,7 @@ from stormline.runtime.errors import (
     StateTooLarge,
     TopologyChanged,
 )
+from stormline.runtime.state import state_tree
 from stormline.runtime.state.rotating_state import RotatingState
 from stormline.runtime.state.state_store import Delete, Put, StateStore
 from stormline.topology.attempt import TransactionAttempt
@@ -188,7 +188,7 @@ class StateStoreContract:
     def test_after_the_last_version_that_can_be_counted_all_goes_on(
         self, backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(znode_version, "VERSION_MAX", 3)
+        monkeypatch.setattr(state_tree, "VERSION_MAX", 3)
         for epoch in range(1, 4):
             store = backend.open()
             for n in range(11):
@@ -202,7 +202,7 @@ class StateStoreContract:
             with pytest.raises(Fenced):
                 store.write([Put("n/a", 0)])
             owner.close()
-            monkeypatch.setattr(znode_version, "VERSION_MAX", 3 + epoch)
+            monkeypatch.setattr(state_tree, "VERSION_MAX", 3 + epoch)
 
     def test_a_second_live_owner_is_refused(self, backend: Backend) -> None:
         store = backend.open()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
-from stormline.runtime.errors import NotRunning
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.drpc.local_drpc import RunningFunction
-from stormline.runtime.coordination.progress import Snapshot
 from stormline.runtime.cluster.run_conf import check_transactional_id
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.drpc.local_drpc import RunningFunction
+from stormline.runtime.errors import NotRunning
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import NAME
 from stormline.topology.drpc import DRPCTopology

@@ -12,10 +12,10 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from stormline.runtime.errors import StateCorrupt, StateDirGone
-from stormline.runtime.zookeeper.session_keeper import SessionKeeper
 from stormline.runtime.cluster.state_dir import check_state_room, in_use, keep_to_user, used_by
 from stormline.runtime.cluster.state_files import FILE, StateFiles, zxid
+from stormline.runtime.errors import StateCorrupt, StateDirGone
+from stormline.runtime.zookeeper.session_keeper import SessionKeeper
 
 TICK_MS = 500
 SESSION_TIMEOUT_MS_MIN = 1_000

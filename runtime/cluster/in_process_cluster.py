@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stormline.runtime.cluster.base import Cluster
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.coordination.compatibility import check_spout_kind
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.tasks.task_environment import registry_of
 from stormline.topology.plan import Plan
 
@@ -41,6 +42,7 @@ class InProcessCluster(Cluster):
                 registry_of(plan),
                 plan.describe(),
                 allow_changed=allow_changed,
+                check_state=check_spout_kind,
                 on_lost=on_lost,
             ),
             lambda env: InProcessEngine(env, self._slots, self._at_commit),

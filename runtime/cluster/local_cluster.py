@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.cluster.base import Cluster
-from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.spark.hung_jvm import answers, end_if_hung
-from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
-from stormline.runtime.coordination.progress import Snapshot
-from stormline.runtime.spark.settings import check_master, is_local
-from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.cluster.state_dir import check_state_room, wait_until_free
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.coordination.compatibility import check_spout_kind
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.errors import AlreadyRunning, NoZooKeeper
+from stormline.runtime.spark.hung_jvm import answers, end_if_hung
+from stormline.runtime.spark.settings import check_master, is_local
 from stormline.runtime.state.state_store import OnLost
 from stormline.runtime.tasks.task_environment import registry_of
+from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.config import (
@@ -40,9 +41,8 @@ from stormline.topology.errors import InvalidConfig
 from stormline.topology.plan import Plan
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
-
     from stormline.runtime.cluster.embedded_zookeeper import EmbeddedZooKeeper
+    from stormline.runtime.spark.context import SparkContext
 
 log = logging.getLogger("stormline")
 
@@ -133,6 +133,7 @@ class LocalCluster(Cluster):
                 registry,
                 plan.describe(),
                 allow_changed=allow_changed,
+                check_state=check_spout_kind,
                 on_lost=on_lost,
                 session_timeout_ms=plan.config.get(ZOOKEEPER_SESSION_TIMEOUT_MS) or default_ms,
                 connection_timeout_ms=setting(plan.config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),

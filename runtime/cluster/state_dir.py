@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from stormline.runtime.world.disk_room import check_room
 from stormline.runtime.errors import StateDirInUse
+from stormline.runtime.world.disk_room import check_room
 
 log = logging.getLogger("stormline")
 

@@ -10,8 +10,8 @@ from types import FrameType
 from typing import Any
 
 from stormline.runtime.cluster.local_cluster import LocalCluster, zookeeper_hosts
-from stormline.runtime.spark.settings import check_master, is_local
 from stormline.runtime.cluster.state_dir import default_state_dir
+from stormline.runtime.spark.settings import check_master, is_local
 from stormline.topology.compiler import compile_topology
 from stormline.topology.storm_names import storm_names
 from stormline.topology.topology import Topology

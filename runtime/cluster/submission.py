@@ -6,15 +6,15 @@ import dataclasses
 import logging
 from collections.abc import Callable
 
-from stormline.runtime.tasks.debug_log import show_debug
-from stormline.runtime.messages.engine import Engine
+from stormline.runtime.cluster.run_conf import run_conf
 from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.coordination.progress import Progress, Snapshot
-from stormline.runtime.cluster.run_conf import run_conf
-from stormline.runtime.state.state_store import OnLost, StateStore
-from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.coordination.topology_runner import TopologyRunner
+from stormline.runtime.messages.engine import Engine
+from stormline.runtime.state.state_store import OnLost, StateStore
 from stormline.runtime.state.transactional_state import offer_state
+from stormline.runtime.tasks.debug_log import show_debug
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import literal_secrets

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.runtime.coordination.loop_watch import watch_loop
 from stormline.runtime.coordination.progress import Snapshot
 from stormline.runtime.coordination.topology_runner import TopologyRunner
+from stormline.runtime.errors import TopologyStopped, WaitsForItself
 from stormline.topology.storm_names import storm_names
 
 

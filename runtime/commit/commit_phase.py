@@ -1,4 +1,4 @@
-"""CommitRun: the commit phase of one attempt, led from the driver process.
+"""CommitPhase: the commit phase of one attempt, led from the driver process.
 
 Deferred bolts finish stage by stage: the tasks placed on the driver side by side, each in a thread that is its own for
 as long as the topology runs; those placed on the executors in one job beside them. What they emit goes to the deferred
@@ -13,20 +13,21 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from stormline.runtime.commit.executor_messages import Delivery
+from stormline.runtime.commit.executor_turn import ExecutorTurn
+from stormline.runtime.messages.engine import CommitEngine
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
-from stormline.runtime.world.running_calls import told
 from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
-from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, restore_gathered
-from stormline.runtime.tasks.user_code import run_guarded
-from stormline.runtime.world.own_thread import CallAbandoned
-from stormline.runtime.tuples.packing import Packed
-from stormline.runtime.commit.executor_messages import CommitEngine, Delivery
-from stormline.runtime.commit.executor_turn import RemoteTurn
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tuples.columns import Columns, Row, Tuples
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.wanted import while_wanted
-from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
@@ -187,7 +188,7 @@ class _Turn:
             (there if planned.commit_placement is Placement.EXECUTORS else here).append(planned)
         self._env = env
         self.here = [CommitTask(env, planned, task, result) for planned in here for task in planned.tasks]
-        self.there = RemoteTurn(env, there, result, engine) if there else None
+        self.there = ExecutorTurn(env, there, result, engine) if there else None
 
     def run(self, inbox: Mapping[int, Sequence[Delivery]], caller: object) -> None:
         """Run all tasks to their end, each in its own thread; one that is always alone in that of the committer."""
@@ -226,7 +227,7 @@ class _Turn:
             self.there.abandon()
 
 
-class CommitRun:
+class CommitPhase:
     """The commit phase of one attempt."""
 
     def __init__(self, env: TaskEnvironment, result: AttemptResult, engine: CommitEngine) -> None:

@@ -27,104 +27,19 @@ from __future__ import annotations
 import pickle
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from stormline.runtime.world.running_calls import CallReport
+from stormline.runtime.messages.commit_request import CommitPart, CommitRequest, PackedDelivery, PartReply
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.columns import Tuples
 from stormline.runtime.tuples.packing import Packed
-from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import DeferredTask, Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import Edge
-from stormline.topology.readings import Readings
 
 Delivery = tuple[Edge, int, int, Tuples]
 """Tuples emitted in the commit phase: edge, source task, target task, tuples."""
-
-
-@dataclass(frozen=True, slots=True)
-class PackedDelivery:
-    """Tuples that one task sent to another over one edge, in order."""
-
-    edge: int
-    source_task: int
-    target_task: int
-    packed: Packed
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTask:
-    """One task of a deferred bolt that has its turn on the executors: what it is restored from, and what it is sent."""
-
-    task: int
-    deferred: DeferredTask
-    inbox: Sequence[PackedDelivery]
-
-
-@dataclass(frozen=True, slots=True)
-class CommitRequest:
-    """One turn of the commit phase of one attempt: the tasks of `components` that are placed on the executors."""
-
-    attempt: TransactionAttempt
-    components: tuple[str, ...]
-    tasks: tuple[RemoteTask, ...]
-    commit_id: int = 0
-
-    @property
-    def title(self) -> str:
-        """What a person reads in Spark's UI."""
-        return f"commit of txid {self.attempt.transaction_id}: {', '.join(self.components)}"
-
-
-@dataclass(frozen=True, slots=True)
-class CommitPart:
-    """What one Spark task of a turn is given."""
-
-    attempt: TransactionAttempt
-    tasks: tuple[RemoteTask, ...]
-    commit_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class TaskReply:
-    """What became of one bolt task."""
-
-    task: int
-    sent: Sequence[PackedDelivery] = ()
-    failure: Failure | None = None
-    metrics: Readings = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class PartReply:
-    """What one Spark task of a turn says. `refusal`: why it ran none of its bolt tasks."""
-
-    attempt: TransactionAttempt | None
-    tasks: tuple[TaskReply, ...] = ()
-    refusal: str | None = None
-
-
-class CommitEngine(Protocol):
-    """Runs turns of commits on the executors."""
-
-    def commit(self, request: CommitRequest) -> list[bytes]:
-        """Run one turn, called from one thread at a time; return the sealed replies of the Spark tasks that replied.
-
-        Raises:
-            EngineFailure: nothing came back; effects may have happened, and may still happen for a while.
-        """
-
-    def cancel_commit(self, attempt: TransactionAttempt) -> None:
-        """Make a `commit` of this attempt that runs in another thread end soon, and one that comes yet at once.
-
-        Cancelling is not fencing: an effect under way may still happen.
-        """
-
-    def calls(self, attempts: Collection[TransactionAttempt]) -> list[CallReport]:
-        """Return the calls of user code that run on the executors for these attempts, as far as that is known here."""
 
 
 # ---------------------------------------------------------------------------------------- one execution

@@ -1,32 +1,28 @@
-"""CommitSlot: what one Spark task of a commit does: prepares its bolts, executes what is left, and finishes them."""
+"""ExecutorPart: what one Spark task of a commit does: prepares its bolts, executes what is left, and finishes them."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from stormline.runtime.commit.commit_phase import CommitTask
-from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
-from stormline.runtime.tasks.user_code import run_guarded
 from stormline.runtime.commit.executor_messages import (
-    CommitPart,
     Delivery,
-    PackedDelivery,
-    PartReply,
-    RemoteTask,
-    TaskReply,
     pack_deliveries,
     read_part,
     seal_reply,
     second_execution,
     unpack_deliveries,
 )
-from stormline.runtime.world.daemon_threads import run_side_by_side
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.messages.commit_request import CommitPart, PackedDelivery, PartReply, RemoteTask, TaskReply
 from stormline.runtime.messages.wave import AttemptResult, Failure
+from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.world.daemon_threads import run_side_by_side
 from stormline.topology.errors import CorruptData
 
 
-class CommitSlot:
+class ExecutorPart:
     """One part of one turn of a commit. Runs user code at most once, and none where Spark has begun it before.
 
     Its bolt tasks run side by side in threads. `spark_attempt`: Spark's own number of this execution of the Spark task.

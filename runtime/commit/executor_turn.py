@@ -1,25 +1,16 @@
-"""RemoteTurn: one turn of a commit phase on the executors, as the driver sees it."""
+"""ExecutorTurn: one turn of a commit phase on the executors, as the driver sees it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
 
-from stormline.runtime.messages.engine_failure import EngineFailure
-from stormline.runtime.tasks.user_code import run_guarded
-from stormline.runtime.commit.executor_messages import (
-    CommitEngine,
-    CommitRequest,
-    Delivery,
-    PackedDelivery,
-    RemoteTask,
-    TaskReply,
-    pack_deliveries,
-    read_reply,
-    unpack_deliveries,
-)
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.commit.executor_messages import Delivery, pack_deliveries, read_reply, unpack_deliveries
+from stormline.runtime.messages.commit_request import CommitRequest, PackedDelivery, RemoteTask, TaskReply
+from stormline.runtime.messages.engine import CommitEngine, EngineFailure
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tasks.user_code import run_guarded
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.readings import Readings, merge_into
@@ -27,7 +18,7 @@ from stormline.topology.readings import Readings, merge_into
 log = logging.getLogger("stormline")
 
 
-class RemoteTurn:
+class ExecutorTurn:
     """The tasks of `components`, which have their turn together on the executors.
 
     After `run`: what they `sent`, and why they failed. Only replies of every task make a turn that did

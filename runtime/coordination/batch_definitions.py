@@ -1,4 +1,4 @@
-"""Definitions: what a wave is told of its batches, and what is learnt of batches from a wave's results (law 2)."""
+"""BatchDefinitions: what a wave is told of its batches, and what is learnt of batches from a wave's results (law 2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 
 
-class Definitions:
+class BatchDefinitions:
     """The batches of one topology, whose spout is of `kind`, as processing sees them. Writes nothing."""
 
     def __init__(self, batches: Batches, kind: ComponentKind) -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stormline.runtime.errors import StateCorrupt, StateTooLarge
+from stormline.runtime.messages.wave import PartitionBatch
 from stormline.runtime.state.rotating_state import RotatingState
 from stormline.runtime.state.state_store import Op, Put, StateStore
-from stormline.runtime.messages.wave import PartitionBatch
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import shown
 

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from stormline.runtime.commit.commit_phase import CommitPhase
 from stormline.runtime.coordination.batch_store import record_of
-from stormline.runtime.world.clock import passed_secs
-from stormline.runtime.commit.commit_phase import CommitRun
-from stormline.runtime.commit.executor_messages import CommitEngine
+from stormline.runtime.messages.engine import CommitEngine
+from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import AttemptResult, Failure
+from stormline.runtime.world.clock import passed_secs
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 
@@ -42,7 +42,7 @@ class CommitEnded:
     """A commit has come to its end.
 
     It is recorded where there is neither a `failure` of the commit phase nor an `error`: why nothing more can be
-    committed by this driver. `executing_secs`: see `CommitRun.executing_secs`.
+    committed by this driver. `executing_secs`: see `CommitPhase.executing_secs`.
     """
 
     attempt: TransactionAttempt
@@ -56,7 +56,7 @@ class CommitEnded:
 class _Commit:
     """The commit phase that runs. Who sets one of these under the lock decides: it is recorded, or its time is up."""
 
-    run: CommitRun
+    run: CommitPhase
     begun: float
     recording: bool = False
     timed_out: bool = False
@@ -251,7 +251,7 @@ class Committer:
     def _begin(self, result: AttemptResult) -> _Commit | None:
         """Begin a commit, unless it was taken back meanwhile, or its bolts cannot be made."""
         try:
-            run = CommitRun(self._env, result, self._engine)
+            run = CommitPhase(self._env, result, self._engine)
         except BaseException as error:  # a user's copy method, say: the loop stops the topology with it
             self._end(CommitEnded(result.attempt, error=error))
             self.revoke()

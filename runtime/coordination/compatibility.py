@@ -6,15 +6,14 @@ from typing import Any, cast
 
 from stormline.runtime.coordination.batch_store import Batches
 from stormline.runtime.errors import TopologyChanged
-from stormline.runtime.state.state_store import StateStore
-from stormline.runtime.state.state_tree import StateTree
+from stormline.runtime.state.state_store import ReadableState, StateStore
 from stormline.topology.topology import ComponentKind
 
 BY_PARTITION = {ComponentKind.PARTITIONED_SPOUT.value, ComponentKind.OPAQUE_SPOUT.value}
 """Kinds that go on from what was stored of each partition, and may agree on what that is."""
 
 
-def check_spout_kind(stored: Any, declared: Any, state: StateTree, topology_id: str, node: str) -> None:
+def check_spout_kind(stored: Any, declared: Any, state: ReadableState, topology_id: str, node: str) -> None:
     """Check that the spout at hand can go on with the state of the described one, where a change has been allowed.
 
     What defines a batch is another thing with each kind, so one that has begun can only be given again by its own.

@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 
-from stormline.runtime.world.thread_stack import stack_of
 from stormline.runtime.coordination.topology_runner import TopologyRunner
+from stormline.runtime.world.thread_stack import stack_of
 
 LOOK_SECS = 5.0
 HANGS_SECS = 30.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.errors import EngineStopped
+from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import Failure
 from stormline.topology.attempt import TransactionAttempt
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from stormline.runtime.errors import StateTooLarge
 from stormline.runtime.coordination.stop_reasons import fatal_error
+from stormline.runtime.errors import StateTooLarge
+from stormline.runtime.tasks.spout_coordinator import SpoutCoordinator
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import failure_of
 from stormline.runtime.world.own_thread import OwnThread
-from stormline.runtime.tasks.spout_coordinator import SpoutDriver
-from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import FailedException, SerializationError, StormlineError
 from stormline.topology.readings import Readings
 
@@ -55,7 +55,7 @@ class SpoutQuestions:
         self.question = ""
         """The call of the coordinator that runs, or ran last."""
         try:
-            self._spout = self._own.call(lambda: SpoutDriver(env))
+            self._spout = self._own.call(lambda: SpoutCoordinator(env))
         except BaseException:
             self._own.close()
             raise

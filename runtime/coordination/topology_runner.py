@@ -9,10 +9,9 @@ import time
 from dataclasses import dataclass
 
 from stormline.runtime.coordination import coordinator
-from stormline.runtime.coordination.retry_backoff import Backoff
+from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batches
-from stormline.runtime.world.running_calls import told
-from stormline.runtime.coordination.shutdown import close_all
+from stormline.runtime.coordination.commit_costs import ExecutingSecs
 from stormline.runtime.coordination.committer import CommitEnded, Committer
 from stormline.runtime.coordination.coordinator import (
     Action,
@@ -25,18 +24,19 @@ from stormline.runtime.coordination.coordinator import (
     Process,
     Processed,
 )
-from stormline.runtime.coordination.batch_definitions import Definitions
-from stormline.runtime.messages.engine import Engine
-from stormline.runtime.errors import Fenced, SessionLost
-from stormline.runtime.coordination.commit_costs import ExecutingSecs
-from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
 from stormline.runtime.coordination.progress import Progress
+from stormline.runtime.coordination.retry_backoff import Backoff
+from stormline.runtime.coordination.shutdown import close_all
 from stormline.runtime.coordination.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
-from stormline.runtime.state.state_store import StateStore
-from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
 from stormline.runtime.coordination.wave_size import WaveSize
 from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
+from stormline.runtime.errors import Fenced, SessionLost
+from stormline.runtime.messages.engine import Engine
+from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.state.state_store import StateStore
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.running_calls import told
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import (
     ENABLE_MESSAGE_TIMEOUTS,
@@ -96,7 +96,7 @@ class TopologyRunner:
         self._batches = Batches(store)
         self.spout = SpoutQuestions(env, self._inbox.put)
         self.emitters = env.emitters
-        self._definitions = Definitions(self._batches, env.plan.spout.component.kind)
+        self._definitions = BatchDefinitions(self._batches, env.plan.spout.component.kind)
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(engine, self._inbox.put, timeout_secs)

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from stormline.runtime.processing.task_routes import HandOver
 from stormline.runtime.tasks.bolt_tasks import execute_tuples
 from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
-from stormline.runtime.tuples.columns import Row, Tuples, rows_of
-from stormline.runtime.tasks.user_code import failure_of
-from stormline.runtime.processing.task_routes import HandOver
-from stormline.runtime.tuples.partitioning import Split
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
+from stormline.runtime.tasks.user_code import failure_of
+from stormline.runtime.tuples.columns import Row, Tuples, rows_of
+from stormline.runtime.tuples.partitioning import Split
 from stormline.topology.contracts import IBasicBolt, IBatchBolt
 from stormline.topology.plan import Edge, PlannedComponent
 from stormline.topology.readings import Readings, merge_into

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from stormline.runtime.tasks.debug_log import show_debug
+from stormline.runtime.coordination.progress import MetricTotals
 from stormline.runtime.drpc.drpc_task import Arrived, Complete, DRPCRequest, DRPCTask, Message
 from stormline.runtime.errors import DRPCExecutionException, UnknownFunction
-from stormline.runtime.coordination.metric_totals import MetricTotals
+from stormline.runtime.tasks.debug_log import show_debug
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.compiler import compile_topology
 from stormline.topology.drpc import DRPCTopology, check_one_finishes

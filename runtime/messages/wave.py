@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.messages.wave_room import BYTES_MAX
+from stormline.runtime.tuples.packing import Packed
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
 from stormline.runtime.processing.slot_layout import Layout
 from stormline.runtime.processing.stage_runner import SlotReport
-from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
 from stormline.topology.readings import merge_into
 
 

@@ -9,21 +9,21 @@ from functools import partial
 
 import cloudpickle
 
-from stormline.runtime.tuples import blocks, routing
-from stormline.runtime.tuples.blocks import Outbox
-from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
-from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
-from stormline.runtime.tuples.columns import Tuples, columns_of
-from stormline.runtime.tasks.emitter_task import EmitterTask
-from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
-from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.tuples.packing import ARROW, Packed
-from stormline.runtime.processing.task_routes import HandOver, HeldEmits, PackedRoute
-from stormline.runtime.tuples.partitioning import Split
-from stormline.runtime.world.stopwatch import Stopwatch
-from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
 from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.task_routes import HandOver, HeldEmits, PackedRoute
+from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
+from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.emitter_task import EmitterTask
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
+from stormline.runtime.tuples import blocks, partitioning
+from stormline.runtime.tuples.blocks import Outbox
+from stormline.runtime.tuples.columns import Tuples, columns_of
+from stormline.runtime.tuples.packing import ARROW, Packed
+from stormline.runtime.tuples.partitioning import Split
+from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
@@ -318,7 +318,7 @@ class StageRunner:
             seed = task + self._wave.number
             here = self._tasks_here.get(edge.target, [])
             if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
-                split = routing.shuffle(here, seed)
+                split = partitioning.shuffle(here, seed)
             else:
                 split = self._env.splitter(edge, task, seed)
             self._splits[(edge.index, task)] = split

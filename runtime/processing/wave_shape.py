@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stormline.runtime.processing.slot_layout import Layout
 from stormline.runtime.messages.wave import WaveResult
+from stormline.runtime.processing.slot_layout import Layout
 from stormline.topology.plan import Placement, Plan
 
 # What Spark costs before anything is done: a stage with one Python task, and each further Python task beside it.

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 
-from stormline.runtime.world.running_calls import CallReport
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import ENABLE_MESSAGE_TIMEOUTS, MESSAGE_TIMEOUT_SECS, setting
 

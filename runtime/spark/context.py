@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
+from pyspark import SparkContext as SparkContext
 
-from stormline.runtime.world.disk_room import check_room
 from stormline.runtime.errors import DiskFull, SparkUnavailable
 from stormline.runtime.spark.java import check_java
 from stormline.runtime.spark.settings import PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
+from stormline.runtime.world.disk_room import check_room
 
 STOPS_SECS = 5.0
 """How long after the begin of Spark's stop what its JVM prints is dropped: that idle workers' pipes broke."""

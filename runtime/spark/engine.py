@@ -19,26 +19,28 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
 from pyspark.traceback_utils import SCCallSiteSync
 
-from stormline import __version__
-from stormline.runtime.spark.call_watch import read_calls
-from stormline.runtime.world.running_calls import CallReport
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
-from stormline.runtime.tasks.debug_log import log_levels
-from stormline.runtime.messages.engine import EngineFailure, run_driver_stage
-from stormline.runtime.processing.driver_blocks import GivenBlocks
-from stormline.runtime.spark.hung_jvm import answers
-from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.commit.executor_messages import CommitRequest, split
-from stormline.runtime.spark.settings import is_local
-from stormline.runtime.processing.stage_runner import SlotBlock
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.commit.executor_messages import split
+from stormline.runtime.messages.commit_request import CommitRequest
+from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import Wave, WaveResult
 from stormline.runtime.messages.wave_room import EMITTED_SHARE, bytes_for_each
+from stormline.runtime.processing.driver_stage import run_driver_stage
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.processing.stage_runner import SlotBlock
 from stormline.runtime.processing.wave_shape import WaveShaper
+from stormline.runtime.spark.call_watch import read_calls
+from stormline.runtime.spark.driver_blocks import GivenBlocks
+from stormline.runtime.spark.hung_jvm import answers
+from stormline.runtime.spark.settings import is_local
 from stormline.runtime.spark.worker import CloseTask, CommitPartTask, StageTask
+from stormline.runtime.tasks.debug_log import log_levels
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import WORKERS, setting
 from stormline.topology.plan import Placement, Stage
+from stormline.version import __version__
 
 log = logging.getLogger("stormline")
 

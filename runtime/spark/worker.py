@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stormline import __version__
-from stormline.runtime.spark.call_watch import watch_calls
-from stormline.runtime.commit.executor_part import CommitSlot
+from stormline.runtime.commit.executor_part import ExecutorPart
 from stormline.runtime.errors import MixedVersions
+from stormline.runtime.messages.wave import Wave
 from stormline.runtime.processing.slot_layout import Layout
 from stormline.runtime.processing.stage_runner import StageRunner
+from stormline.runtime.spark.call_watch import watch_calls
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import Wave
+from stormline.version import __version__
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -84,7 +84,7 @@ class StageTask:
 
 @dataclass(frozen=True)
 class CommitPartTask:
-    """One turn of a commit, for any of its parts; see `remote_commit` for why it runs user code at most once."""
+    """One turn of a commit, for any of its parts; see `executor_messages` for why it runs user code at most once."""
 
     version: str
     run: str
@@ -101,7 +101,7 @@ class CommitPartTask:
         assert context is not None
         env = environment(self.run, self.payload)
         for sealed in parts:
-            slot = CommitSlot(env, sealed, context.attemptNumber())
+            slot = ExecutorPart(env, sealed, context.attemptNumber())
             slot.run()
             yield slot.sealed_reply()
 

@@ -1,4 +1,4 @@
-"""Holder: which process holds a topology, and whether it is provably alive or dead."""
+"""DriverIdentity: which process holds a topology, and whether it is provably alive or dead."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from stormline.runtime.state.driver_mark import marked, taken
 from stormline.runtime.errors import AlreadyRunning
+from stormline.runtime.state.driver_mark import marked, taken
 
 PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class DriverIdentity:
     """A process that holds a topology; `machine` and `process`, where not empty, identify it for ever."""
 
     host: str
@@ -28,7 +28,7 @@ class Holder:
     token: str
 
     @classmethod
-    def this_process(cls, session_timeout_ms: int, token: str) -> Holder:
+    def this_process(cls, session_timeout_ms: int, token: str) -> DriverIdentity:
         """Return the holder that this process would be."""
         pid = os.getpid()
         since = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
@@ -39,7 +39,7 @@ class Holder:
         return asdict(self)
 
     @classmethod
-    def from_data(cls, data: Any) -> Holder:
+    def from_data(cls, data: Any) -> DriverIdentity:
         """Return the holder that `to_data` gave `data` for; raise `TypeError` where it did not."""
         holder = cls(**data)
         texts = (holder.host, holder.since, holder.machine, holder.process, holder.token)

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stormline.runtime.state.graph_changes import check_description
-from stormline.runtime.state.stored_value import seal, unseal
 from stormline.runtime.errors import Fenced, SessionLost
-from stormline.runtime.state.driver_identity import Holder
-from stormline.runtime.coordination.compatibility import check_spout_kind
-from stormline.runtime.state.state_store import OnLost, Op, check_part
+from stormline.runtime.state.driver_identity import DriverIdentity
+from stormline.runtime.state.graph_changes import check_description
+from stormline.runtime.state.state_store import CheckState, OnLost, Op, any_state, check_part
 from stormline.runtime.state.state_tree import StateTree
+from stormline.runtime.state.stored_value import seal, unseal
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN, Registry
 
@@ -64,7 +63,7 @@ class MemoryStateStore:
         self._tree = tree
         self._on_lost = on_lost
         self._lost: StormlineError | None = None
-        self._holder = Holder.this_process(0, "")
+        self._holder = DriverIdentity.this_process(0, "")
 
     @classmethod
     def open(
@@ -75,6 +74,7 @@ class MemoryStateStore:
         description: Any = None,
         *,
         allow_changed: bool = False,
+        check_state: CheckState = any_state,
         on_lost: OnLost | None = None,
     ) -> MemoryStateStore:
         """Take the ownership of a topology; see `ZooKeeperStateStore.open`.
@@ -98,7 +98,7 @@ class MemoryStateStore:
                     stored, now = (unseal(data, PLAIN, topology_id) for data in (topology.description, sealed))
                     if not allow_changed:
                         check_description(stored, now, topology_id, "in memory")
-                    check_spout_kind(stored, now, tree, topology_id, "in memory")
+                    check_state(stored, now, tree, topology_id, "in memory")
                 topology.description = sealed
             topology.epoch += 1
             topology.live = cls(server, topology_id, tree, topology.epoch, on_lost)

@@ -17,6 +17,24 @@ OP_BYTES = 64  # what an op costs on the wire beside its path and value, rounded
 
 OnLost = Callable[[StormlineError], None]
 
+CheckState = Callable[[Any, Any, "ReadableState", str, str], None]
+"""Raises where a topology cannot go on with the state of another: the descriptions that are stored (None: nothing is)
+and declared, the state, the topology's id, and where that is."""
+
+
+class ReadableState(Protocol):
+    """State before anybody owns it: it can be read."""
+
+    def get(self, path: str) -> Any:
+        """Return the value at `path`; raise `KeyError` where there is none."""
+
+    def children(self, path: str) -> list[str]:
+        """Return the sorted names directly below `path`."""
+
+
+def any_state(stored: Any, declared: Any, state: ReadableState, topology_id: str, node: str) -> None:
+    """Go on with any state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Put:

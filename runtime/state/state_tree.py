@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stormline.runtime.state.stored_value import seal, unseal
 from stormline.runtime.errors import InvalidPath, StateCorrupt
 from stormline.runtime.state.state_store import Delete, Op, Put, check_path, check_sizes, parents
-from stormline.runtime.state.znode_version import next_version, used_up
+from stormline.runtime.state.stored_value import seal, unseal
 from stormline.topology.identifiers import is_part
 from stormline.topology.serialization import Registry
 
+VERSION_MAX = (1 << 31) - 1
+"""The version of a znode is how often it was written, which ZooKeeper counts in 32 bits."""
 FOLDER = b"STLN/"
 """Data of a node that only has others below it: a value that somebody emptied must not look like one."""
 
@@ -161,3 +162,19 @@ class StateTree:
             if self._names[folder]:
                 return
             del self._names[folder]
+
+
+def used_up(version: int) -> bool:
+    """Tell whether a znode of this version is to be deleted and made anew, in one transaction, where it is replaced.
+
+    After that many writes (25 days of 1,000 a second) the server's count turns negative, which is harmless until -1:
+    a write that expects -1 is compared with nothing, and some servers leave -1 out (ZOOKEEPER-4743; 3.9 does not), so
+    that nobody knows what comes after -2. A znode that is made anew has version 0 everywhere. That 2³¹ writes later a
+    version comes again fools no fence: who saw it first has had no session for as long.
+    """
+    return not 0 <= version < VERSION_MAX
+
+
+def next_version(version: int) -> int:
+    """Return the version of a znode after it was replaced, by a write or by a new one."""
+    return 0 if used_up(version) else version + 1

@@ -10,8 +10,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from stormline.runtime.errors import InvalidPath, StateElsewhere
-from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.state.state_store import Delete, Op, Put, StateStore, check_path
+from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.wanted import wanted_here
 from stormline.topology.config import TRANSACTIONAL_ID
 from stormline.topology.errors import UnregisteredClass, shown

@@ -10,7 +10,7 @@ from typing import Any
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tuples.column_checksum import ColumnChecksum
 from stormline.runtime.tuples.columns import Columns, Row
-from stormline.runtime.tuples.unregistered_field import unregistered_field
+from stormline.runtime.tuples.packing import unregistered_field
 from stormline.topology.columns import array_of
 from stormline.topology.errors import ColumnCannotTravel, MissingExtra, UnregisteredClass
 from stormline.topology.grouping import DEFAULT_STREAM

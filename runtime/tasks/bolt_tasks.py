@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.messages.wave import DeferredTask, Failure
 from stormline.runtime.tasks.collector import TaskCollector
-from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
 from stormline.runtime.tasks.gathered import OtherState, pack_gathered
-from stormline.runtime.tasks.user_code import run_guarded
-from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
-from stormline.runtime.messages.wave import DeferredTask, Failure
+from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
+from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt

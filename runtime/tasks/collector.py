@@ -10,9 +10,9 @@ from itertools import groupby
 from threading import get_ident
 from typing import Any, Protocol
 
-from stormline.runtime.tuples.columns import Columns, Row, Tuples, rows_of
 from stormline.runtime.tasks.debug_log import debug_log
 from stormline.runtime.tasks.emitted_batches import BatchCheck
+from stormline.runtime.tuples.columns import Columns, Row, Tuples, rows_of
 from stormline.runtime.tuples.row_bytes import rows_within
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (

@@ -1,16 +1,16 @@
-"""Emission: lets one emitter task emit its share of every attempt of a wave, and notes what defines each share."""
+"""EmitterTask: lets one emitter task emit its share of every attempt of a wave, and notes what defines each share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.errors import PositionMissing
+from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, Wave, WaveAttempt
 from stormline.runtime.tasks.batch_recorder import Recorder
+from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.spout_coordinator import number_of_partitions
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import tell_of_emits
-from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import FailedException, SerializationError
 from stormline.topology.spout_parts import optional
 from stormline.topology.topology import ComponentKind

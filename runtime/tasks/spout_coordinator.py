@@ -1,4 +1,4 @@
-"""SpoutDriver: the spout's coordinator, whatever kind of spout it is, behind two questions."""
+"""SpoutCoordinator: the spout's coordinator, whatever kind of spout it is, behind two questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number_of_partitions(who: str, answer: object) -> int:
     return answer
 
 
-class SpoutDriver:
+class SpoutCoordinator:
     """Asks whether a batch may begin, and what defines it. Lives in the driver; raises what user code raises."""
 
     def __init__(self, env: TaskEnvironment) -> None:

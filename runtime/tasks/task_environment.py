@@ -11,16 +11,16 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from stormline.runtime.tuples import partitioning
-from stormline.runtime.world.running_calls import Calls
-from stormline.runtime.tuples.canonical_form import stable_hashes
-from stormline.runtime.tuples.columns import Columns, Tuples
 from stormline.runtime.tasks.commit_threads import CommitThreads
 from stormline.runtime.tasks.emitters import Emitters
-from stormline.runtime.tuples.grouping_key import Key
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_basic_bolt
-from stormline.runtime.tuples.unregistered_field import unregistered_field
+from stormline.runtime.tuples import partitioning
+from stormline.runtime.tuples.canonical_form import stable_hashes
+from stormline.runtime.tuples.columns import Columns, Tuples
+from stormline.runtime.tuples.grouping_key import Key
+from stormline.runtime.tuples.packing import unregistered_field
+from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
 from stormline.topology.contracts import Conf, IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
@@ -161,22 +161,22 @@ class TaskEnvironment:
         """Return metadata as a restart would read it: user code may change what it was given, or gave."""
         return metadata if type(metadata) in _ATOMS else self.registry.unpack(self.registry.pack(metadata))
 
-    def splitter(self, edge: Edge, source_task: int, seed: int) -> routing.Split:
+    def splitter(self, edge: Edge, source_task: int, seed: int) -> partitioning.Split:
         """Return what shares rows out to the tasks of `edge` for one sender; `seed` varies where a shuffle begins."""
         tasks = self.plan.components[edge.target].tasks
         kind = edge.grouping.kind
         if kind is GroupingKind.GLOBAL:
-            return routing.single(min(tasks))
+            return partitioning.single(min(tasks))
         if kind is GroupingKind.ALL:
-            return routing.every(tasks)
+            return partitioning.every(tasks)
         if kind is GroupingKind.DIRECT:
-            return routing.direct
+            return partitioning.direct
         if kind is GroupingKind.CUSTOM:
-            return routing.custom(self._prepared_custom(edge, source_task), source_task, tasks)
+            return partitioning.custom(self._prepared_custom(edge, source_task), source_task, tasks)
         if kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY):
-            split = routing.fields if kind is GroupingKind.FIELDS else routing.partial_key
+            split = partitioning.fields if kind is GroupingKind.FIELDS else partitioning.partial_key
             return self._naming_fields(edge, split(self._key(edge, len(tasks)), tasks))
-        return routing.shuffle(tasks, seed)
+        return partitioning.shuffle(tasks, seed)
 
     def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
         """Return all tasks that these subscriptions may reach."""
@@ -195,13 +195,13 @@ class TaskEnvironment:
         if key is None:
             fields = self.plan.components[edge.source].component.streams[edge.stream].fields
             positions = [fields.field_index(name) for name in edge.grouping.fields]
-            key = self._keys[edge.index] = routing.fields_key(edge, positions, tasks, self.registry)
+            key = self._keys[edge.index] = partitioning.fields_key(edge, positions, tasks, self.registry)
         return key
 
-    def _naming_fields(self, edge: Edge, split: routing.Split) -> routing.Split:
+    def _naming_fields(self, edge: Edge, split: partitioning.Split) -> partitioning.Split:
         """Let an error of a key that cannot be hashed name component, stream and field."""
 
-        def named(tuples: Tuples) -> routing.Shares:
+        def named(tuples: Tuples) -> partitioning.Shares:
             try:
                 return split(tuples)
             except UnregisteredClass as error:

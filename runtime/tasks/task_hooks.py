@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from stormline.runtime.tasks.collector import TaskCollector
-from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.runtime.errors import InvalidHook
+from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.task_context import TaskContext
+from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.topology.config import AUTO_TASK_HOOKS
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt

@@ -10,9 +10,9 @@ from types import TracebackType
 
 import cloudpickle
 
+from stormline.runtime.messages.wave import Failure
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.thread_stack import is_ours
-from stormline.runtime.messages.wave import Failure
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.secrets import without_secrets

@@ -103,7 +103,7 @@ class Key:
 
     def of_columns(self, columns: Columns) -> tuple[list[Any], Any]:
         """Return what each key of a record batch hashed to, and for each row the index of its key: a pyarrow array."""
-        keys, codes = column_routing.keyed(columns, self._positions)
+        keys, codes = column_partitioning.keyed(columns, self._positions)
         return self._of_keys(keys), codes
 
     def _of_fields(self, fields: list[list[Any]]) -> list[Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stormline.runtime.tuples.columns import Columns, Row, Tuples
-from stormline.runtime.tuples.unregistered_field import unregistered_field
 from stormline.topology.arrow import pyarrow_for
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData, UnregisteredClass, shown
@@ -215,3 +214,26 @@ def reduced_array(obj: Any) -> Any:
 def unpack_array(packed: bytes) -> Any:
     """Return the array that `reduced_array` packed."""
     return unpack_batch(packed).column(0)
+
+
+def unregistered_field(
+    error: UnregisteredClass,
+    rows: Sequence[Sequence[Any]],
+    names: Mapping[int, str],
+    pack: Callable[[Any], object],
+    where: tuple[str, str],
+) -> UnregisteredClass:
+    """Return `error`, which is slow, with the names of component and stream, which are `where`, and of the field.
+
+    Args:
+        names: names of the fields that are looked at, by position.
+        pack: what has raised `error` with one of the values.
+    """
+    component, stream = where
+    for i, name in names.items():
+        for row in rows:
+            try:
+                pack(row[i])
+            except UnregisteredClass as found:
+                return UnregisteredClass(f"{component!r} emitted to stream {stream!r}, field {name!r}: {found}")
+    return error

@@ -58,7 +58,7 @@ def shuffle(tasks: Sequence[int], offset: int) -> Split:
         nonlocal turn
         begun, turn = turn, (turn + len(tuples)) % n
         if isinstance(tuples, Columns):
-            return column_routing.slices(tuples, tasks, begun)
+            return column_partitioning.slices(tuples, tasks, begun)
         return _shares(tasks, [tuples[(i - begun) % n :: n] for i in range(n)])
 
     return split
@@ -71,7 +71,7 @@ def fields(key: Key, tasks: Sequence[int]) -> Split:
 
     def split(tuples: Tuples) -> Shares:
         if isinstance(tuples, Columns):
-            return column_routing.by_index(tuples, tasks, column_routing.assign(*key.of_columns(tuples)))
+            return column_partitioning.by_index(tuples, tasks, column_partitioning.assign(*key.of_columns(tuples)))
         shares: list[list[Row]] = [[] for _ in tasks]
         appends = [share.append for share in shares]
         for row, i in zip(tuples, key.of_rows(tuples), strict=True):
@@ -95,7 +95,7 @@ def partial_key(key: Key, tasks: Sequence[int]) -> Split:
         if isinstance(tuples, Columns):
             candidates, codes = key.of_columns(tuples)
             chosen = less_loaded(map(candidates.__getitem__, codes.to_pylist()))
-            return column_routing.by_index(tuples, tasks, column_routing.indices_of(chosen))
+            return column_partitioning.by_index(tuples, tasks, column_partitioning.indices_of(chosen))
         shares: list[list[Row]] = [[] for _ in tasks]
         for row, i in zip(tuples, less_loaded(key.of_rows(tuples)), strict=True):
             shares[i].append(row)
@@ -123,7 +123,7 @@ def custom(edge: Edge, source_task: int, tasks: Sequence[int]) -> Split:
     def split(tuples: Tuples) -> Shares:
         if isinstance(tuples, Columns):
             rows = (row for part in tuples.rows_in_parts() for row in part)
-            return column_routing.by_tasks(tuples, map(choose, rows))
+            return column_partitioning.by_tasks(tuples, map(choose, rows))
         shares: dict[int, list[Row]] = {}
         for row in tuples:
             for task in choose(row):

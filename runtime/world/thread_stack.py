@@ -13,8 +13,8 @@ from types import FrameType
 FRAMES_MAX = 5
 
 # As frames name it, to the letter: on an executor the zip of a bundle is "./x.zip".
-_OUR_ROOMS = f"{os.path.dirname(os.path.dirname(__file__))}/"
-_CALLERS = tuple(f"{os.path.dirname(__file__)}/{name}.py" for name in ("guard", "own_thread"))
+_OUR_ROOMS = f"{os.path.dirname(os.path.dirname(os.path.dirname(__file__)))}/"
+_CALLERS = tuple(f"{_OUR_ROOMS}runtime/{name}.py" for name in ("tasks/user_code", "world/own_thread"))
 _WAITS_FOR: dict[int, int] = {}
 
 

@@ -18,15 +18,13 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
 )
 
-from stormline.runtime.state.graph_changes import check_description
-from stormline.runtime.state.driver_mark import leave_mark
-from stormline.runtime.state.stored_value import seal, unseal
 from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, ZooKeeperDenied
-from stormline.runtime.state.driver_identity import Holder
-from stormline.runtime.coordination.compatibility import check_spout_kind
-from stormline.runtime.state.state_store import check_sizes
-from stormline.runtime.state.state_tree import FOLDER, StateTree
-from stormline.runtime.state.znode_version import used_up
+from stormline.runtime.state.driver_identity import DriverIdentity
+from stormline.runtime.state.driver_mark import leave_mark
+from stormline.runtime.state.graph_changes import check_description
+from stormline.runtime.state.state_store import CheckState, check_sizes
+from stormline.runtime.state.state_tree import FOLDER, StateTree, used_up
+from stormline.runtime.state.stored_value import seal, unseal
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.config import ZOOKEEPER_ROOT
 from stormline.topology.errors import shown
@@ -87,7 +85,7 @@ class _Stored:
 
     owner: Owner | None
     owner_version: int
-    live: Holder | None
+    live: DriverIdentity | None
     live_version: int
     description: bytes | None
     description_version: int
@@ -106,6 +104,7 @@ def claim(
     registry: Registry,
     description: Any,
     allow_changed: bool,
+    check_state: CheckState,
     session_timeout_ms: int,
     connection_timeout_ms: int,
 ) -> Claim:
@@ -113,7 +112,7 @@ def claim(
     topology_id = node.rpartition("/")[2]
     _check_not_within_another(session, node)
     token = uuid.uuid4().hex
-    me = Holder.this_process(session_timeout_ms, token)
+    me = DriverIdentity.this_process(session_timeout_ms, token)
     leave_mark(token)
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
@@ -144,7 +143,7 @@ def claim(
                     check_description(before, now, topology_id, node)
             if stored.owner is not None:
                 tree = _read_tree(session, node, registry)  # what cannot be read is not claimed
-                check_spout_kind(before, now, tree, topology_id, node)
+                check_state(before, now, tree, topology_id, node)
         except NoNodeError:  # it was removed in this moment
             time.sleep(POLL_SECS)
             continue
@@ -240,9 +239,9 @@ def _read_tree(session: ZooKeeperSession, node: str, registry: Registry) -> Stat
     return tree
 
 
-def _holder(data: bytes, stat: Any, path: str) -> Holder:
+def _holder(data: bytes, stat: Any, path: str) -> DriverIdentity:
     try:
-        holder = Holder.from_data(unseal(data, PLAIN, path))
+        holder = DriverIdentity.from_data(unseal(data, PLAIN, path))
     except TypeError as error:
         raise StateCorrupt(f"{path} names no driver ({error}); nothing was changed") from None
     if not stat.ephemeralOwner:
@@ -254,7 +253,12 @@ def _holder(data: bytes, stat: Any, path: str) -> Holder:
 
 
 def _send(
-    session: ZooKeeperSession, node: str, stored: _Stored, me: Holder, description: bytes | None, deadline: float
+    session: ZooKeeperSession,
+    node: str,
+    stored: _Stored,
+    me: DriverIdentity,
+    description: bytes | None,
+    deadline: float,
 ) -> None:
     """Send the claim; the next `_read` tells whether it was applied."""
     epoch = stored.owner.epoch + 1 if stored.owner else 1

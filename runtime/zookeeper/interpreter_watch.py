@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from stormline.runtime.world.clock import passed_secs
 from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.world.clock import passed_secs
 from stormline.runtime.world.thread_stack import FRAMES_MAX
 from stormline.topology.config import ZOOKEEPER_SESSION_TIMEOUT_MS
 

@@ -11,9 +11,9 @@ from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.states import EventType, KazooState
 
 from stormline.runtime.errors import Fenced, SessionLost
-from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.state.state_store import OnLost
 from stormline.runtime.zookeeper.claim import Owner
+from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.errors import StormlineError
 

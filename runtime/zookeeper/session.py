@@ -22,8 +22,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from stormline.runtime.errors import ZooKeeperDenied, ZooKeeperUnreachable
-from stormline.runtime.zookeeper.session_keeper import KeepAlive
 from stormline.runtime.zookeeper.security import OPEN, Credentials, ZooKeeperSecurity
+from stormline.runtime.zookeeper.session_keeper import KeepAlive
 from stormline.topology.config import (
     ZOOKEEPER_AUTH_PAYLOAD,
     ZOOKEEPER_AUTH_SCHEME,

@@ -17,14 +17,13 @@ from typing import Any
 
 from kazoo.exceptions import NoAuthError, NoNodeError
 
-from stormline.runtime.state.driver_mark import remove_mark
-from stormline.runtime.zookeeper.embedded_server import EmbeddedServer
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
-from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
-from stormline.runtime.state.state_store import OnLost, Op, check_part
-from stormline.runtime.state.state_tree import Change
-from stormline.runtime.state.znode_version import next_version, used_up
+from stormline.runtime.state.driver_mark import remove_mark
+from stormline.runtime.state.state_store import CheckState, OnLost, Op, any_state, check_part
+from stormline.runtime.state.state_tree import Change, next_version, used_up
 from stormline.runtime.zookeeper.claim import CHANGED_MEANWHILE, Claim, Owner, claim, refusal
+from stormline.runtime.zookeeper.embedded_server import EmbeddedServer
+from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.zookeeper.ownership import RETRY_SECS, Ownership
 from stormline.runtime.zookeeper.security import OPEN, ZooKeeperSecurity
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
@@ -64,6 +63,7 @@ class ZooKeeperStateStore:
         description: Any = None,
         *,
         allow_changed: bool = False,
+        check_state: CheckState = any_state,
         on_lost: OnLost | None = None,
         session_timeout_ms: int = 20_000,
         connection_timeout_ms: int = 15_000,
@@ -80,6 +80,7 @@ class ZooKeeperStateStore:
             registry: the classes that values may hold.
             description: what the state belongs to, in dicts, lists and plain values; None: not checked.
             allow_changed: replace a stored description that is another one, where its spout can go on with the state.
+            check_state: raises where the topology described cannot go on with the state, before it is claimed.
             on_lost: told once, as soon as the ownership ends without `close`; it must not wait, and runs in any
                 thread.
             debug: let kazoo log.
@@ -114,7 +115,14 @@ class ZooKeeperStateStore:
         )
         try:
             claimed = claim(
-                session, node, registry, description, allow_changed, session_timeout_ms, connection_timeout_ms
+                session,
+                node,
+                registry,
+                description,
+                allow_changed,
+                check_state,
+                session_timeout_ms,
+                connection_timeout_ms,
             )
             ownership = Ownership(session, node, claimed.owner, on_lost, session_timeout_ms / 1000, why_silent)
             store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, ownership)

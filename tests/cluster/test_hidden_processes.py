@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.state.driver_identity import DriverIdentity
 
 NOBODY = "65534"
 ASKS = """
 import json, sys
-from stormline.runtime.state.driver_identity import Holder
-print(Holder.from_data(json.loads(sys.argv[1])).alive())
+from stormline.runtime.state.driver_identity import DriverIdentity
+print(DriverIdentity.from_data(json.loads(sys.argv[1])).alive())
 """
 
 
-def seen_by_nobody(holder: Holder, hidepid: str) -> str:
+def seen_by_nobody(holder: DriverIdentity, hidepid: str) -> str:
     """Return what another user finds out about a process where /proc is mounted so, in a namespace of its own."""
     asks = [sys.executable, "-c", ASKS, json.dumps(holder.to_data())]
     nobody = f'setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
@@ -43,7 +43,7 @@ def seen_by_nobody(holder: Holder, hidepid: str) -> str:
     reason="needs root, to mount /proc and to become another user",
 )
 def test_a_driver_that_proc_hides_from_other_users_is_not_taken_for_dead() -> None:
-    me = Holder.this_process(1000, "token")
+    me = DriverIdentity.this_process(1000, "token")
     assert seen_by_nobody(me, "0") == "True"
     assert seen_by_nobody(me, "1") == "None"
     assert seen_by_nobody(me, "2") == "None"

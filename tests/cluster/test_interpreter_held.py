@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stormline.runtime.errors import Fenced, SessionLost
-from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.topology.errors import StormlineError
 from tests.cluster.zookeeper_backend import ZooKeeperBackend
 from tests.interpreter import match_for

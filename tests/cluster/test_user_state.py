@@ -15,10 +15,10 @@ import pytest
 from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
 from stormline import Config, RotatingTransactionalState, TopologyHandle, TransactionalState
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.state.stored_value import seal
-from stormline.runtime.errors import Fenced, InsecureState, StateCorrupt
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.errors import Fenced, InsecureState, StateCorrupt
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import StormlineError

@@ -17,9 +17,9 @@ from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, Permissions, make_acl, make
 
 from stormline import resolve_secret
 from stormline.runtime.coordination.batch_store import Batches
-from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import InsecureState, StateCorrupt, ZooKeeperDenied, ZooKeeperUnreachable
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError

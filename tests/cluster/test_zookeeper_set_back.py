@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from examples import flight_delays
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.errors import Fenced, SessionLost, TopologyFailed
-from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.errors import Fenced, SessionLost, TopologyFailed
 from stormline.runtime.tasks.task_environment import registry_of
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.state import driver_identity as holder_module
-from stormline.runtime.zookeeper import claim
 from stormline.runtime.errors import AlreadyRunning, Fenced, InvalidPath, SessionLost, ZooKeeperUnreachable
+from stormline.runtime.state import driver_identity as holder_module
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper import claim as claiming
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 from tests.cluster.zookeeper_backend import ZooKeeperBackend, hear, tell
@@ -83,7 +83,7 @@ class TestTakeOver:
     ) -> None:
         store = backend.open(session_timeout_ms=1000)
         monkeypatch.setattr(holder_module, "_machine", lambda: "another")
-        monkeypatch.setattr(zookeeper_claim, "VANISH_MARGIN_MS", 500)
+        monkeypatch.setattr(claiming, "VANISH_MARGIN_MS", 500)
         with pytest.raises(AlreadyRunning, match=r"is run already by .*its session did not end in 1500 ms; stop"):
             backend.open()
         store.write([])
@@ -128,16 +128,16 @@ class TestTakeOver:
         self, backend: ZooKeeperBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         backend.open().close()
-        send = zookeeper_claim._send
+        send = claiming._send
 
         def send_late(*args: Any) -> None:
-            monkeypatch.setattr(zookeeper_claim, "_send", send)
+            monkeypatch.setattr(claiming, "_send", send)
             other = backend.open()
             other.write([Put("a", 1)])
             other.close()
             send(*args)
 
-        monkeypatch.setattr(zookeeper_claim, "_send", send_late)
+        monkeypatch.setattr(claiming, "_send", send_late)
         store = backend.open()
         assert (store.epoch, store.get("a")) == (3, 1)
 
@@ -324,7 +324,7 @@ class TestServerFaults:
     def test_a_server_that_goes_away_while_opening_is_reported(
         self, server: ZooKeeperServer, backend: ZooKeeperBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        claim = zookeeper_claim.claim
+        claim = claiming.claim
 
         def kill_first(*args: Any) -> Any:
             server.kill()

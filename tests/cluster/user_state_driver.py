@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stormline import TransactionalState
-from stormline.runtime.messages.engine import InProcessEngine
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology

@@ -10,6 +10,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
+from stormline.runtime.coordination.compatibility import check_spout_kind
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 
 
@@ -24,7 +25,13 @@ class ZooKeeperBackend:
         self._drivers: list[subprocess.Popen[str]] = []
 
     def open(self, topology_id: str = "topo", **options: Any) -> ZooKeeperStateStore:
-        options = {"hosts": self.hosts, "session_timeout_ms": 5000, "connection_timeout_ms": 5000, **options}
+        options = {
+            "check_state": check_spout_kind,
+            "hosts": self.hosts,
+            "session_timeout_ms": 5000,
+            "connection_timeout_ms": 5000,
+            **options,
+        }
         store = ZooKeeperStateStore.open(root=self.root, topology_id=topology_id, **options)
         self._stores.append(store)
         return store

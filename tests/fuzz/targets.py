@@ -20,18 +20,19 @@ from stormline import Config, FileTransactionalSpout, TransactionAttempt
 from stormline.cli.compile import conf_text
 from stormline.cli.conf import parse_conf
 from stormline.cli.main import main
-from stormline.runtime.tuples import blocks, zookeeper_claim
-from stormline.runtime.coordination.batch_store import Batches
-from stormline.runtime.tuples.blocks import Origin
-from stormline.runtime.tuples.columns import Columns
-from stormline.runtime.state.graph_changes import check_description
-from stormline.runtime.state.stored_value import seal, unseal
-from stormline.runtime.state.driver_identity import Holder
 from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.state.driver_identity import DriverIdentity
+from stormline.runtime.state.graph_changes import check_description
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.tuples.packing import ARROW, ROWS, Packed
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.state.state_tree import FOLDER, StateTree
+from stormline.runtime.state.stored_value import seal, unseal
+from stormline.runtime.tuples import blocks
+from stormline.runtime.tuples.blocks import Origin
+from stormline.runtime.tuples.columns import Columns
+from stormline.runtime.tuples.packing import ARROW, ROWS, Packed
+from stormline.runtime.zookeeper import claim
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.spouts.file.metadata import Progress, columns_of, pieces_of
@@ -91,7 +92,7 @@ class Zookeeper:
         }
         self.values: list[Any] = [
             {"epoch": 3, "token": "ab" * 16, "writes": 17},
-            Holder("host", 4242, "2026-01-01T00:00:00+00:00", "machine", "777", 20_000, "ab" * 16).to_data(),
+            DriverIdentity("host", 4242, "2026-01-01T00:00:00+00:00", "machine", "777", 20_000, "ab" * 16).to_data(),
             self.description,
             {"txid": 7, "attempt": 2_000_000_001},
             self.batch,
@@ -104,7 +105,7 @@ class Zookeeper:
         """Read one znode as each kind of znode."""
         _all(
             lambda: Owner.unseal(data, "/t/owner"),
-            lambda: zookeeper_claim._holder(data, _Stat, "/t/live").alive(),
+            lambda: claim._holder(data, _Stat, "/t/live").alive(),
             lambda: check_description(unseal(data, PLAIN, "/t/topology"), self.description, "t", "/t"),
             lambda: self._load(data),
         )

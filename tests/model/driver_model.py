@@ -1,4 +1,4 @@
-"""A driver by hand: the real coordinator, Batches and Definitions; between them nothing that waits or has threads."""
+"""A driver by hand: the real coordinator, batches and definitions; between them nothing that waits or has threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batches, record_of
 from stormline.runtime.coordination.coordinator import (
     Action,
@@ -18,9 +19,8 @@ from stormline.runtime.coordination.coordinator import (
     Processed,
     Status,
 )
-from stormline.runtime.coordination.batch_definitions import Definitions
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, WaveAttempt
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 from tests.model.database import Token
@@ -61,7 +61,7 @@ class ModelDriver:
     def __init__(self, server: MemoryStateServer, source: list[int], kind: ComponentKind, pending_max: int) -> None:
         self.store = MemoryStateStore.open(server, TOPOLOGY)
         self.batches = Batches(self.store)
-        self.definitions = Definitions(self.batches, kind)
+        self.definitions = BatchDefinitions(self.batches, kind)
         self.source = source
         self.is_opaque = kind is ComponentKind.OPAQUE_SPOUT
         self.issued: list[Process] = []

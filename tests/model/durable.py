@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from stormline.runtime.state.stored_value import unseal
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.runtime.state.state_tree import FOLDER
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 
 PATH = re.compile(r"committed|batches|batches/\d{12}")

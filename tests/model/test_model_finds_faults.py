@@ -11,20 +11,20 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batch, Batches
 from stormline.runtime.coordination.coordinator import Action, Commit, Process, State
-from stormline.runtime.coordination.batch_definitions import Definitions
 from stormline.runtime.errors import Fenced
+from stormline.runtime.messages.wave import WaveAttempt
 from stormline.runtime.state.memory_store import MemoryStateStore
 from stormline.runtime.state.state_store import Op, Put
-from stormline.runtime.messages.wave import WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from tests.model.database import Database, Token
 from tests.model.test_coordinator_model import SETTINGS, Histories
 
 start, commit_head = coordinator.start, coordinator._commit_head
 fix, begin = Batches.fix, Batches.begin
-wave_attempt = Definitions.wave_attempt
+wave_attempt = BatchDefinitions.wave_attempt
 write = MemoryStateStore.write
 
 
@@ -60,7 +60,7 @@ def fixes_all_again(batches: Batches, given: Mapping[int, Batch]) -> None:
     fix(batches, {**others, **given})
 
 
-def never_frozen(definitions: Definitions, action: Process, txid_begun: int) -> WaveAttempt:
+def never_frozen(definitions: BatchDefinitions, action: Process, txid_begun: int) -> WaveAttempt:
     """Read a batch anew although an effect of it may have happened."""
     return wave_attempt(definitions, action, 0)
 
@@ -101,8 +101,8 @@ FAULTS = [
     (Database, "apply", lets_everybody_in, "law 6: no effect with a stale token"),
     (Batches, "fix", fixes_other_rows, "law 2"),
     (Batches, "fix", fixes_all_again, "law 2"),
-    (Definitions, "wave_attempt", never_frozen, "law 2"),
-    (Definitions, "stale_after", lambda *_: {}, "a stale batch is in the way"),
+    (BatchDefinitions, "wave_attempt", never_frozen, "law 2"),
+    (BatchDefinitions, "stale_after", lambda *_: {}, "a stale batch is in the way"),
     (Batches, "begin", begins_with_litter, "nothing removes these"),
     (Batches, "begin", begins_without_cleanup, "twice what may be pending, and one"),
     (MemoryStateStore, "write", proves_nothing, "law 6: a zombie is fenced"),

@@ -27,7 +27,7 @@ QUALIFIED = re.compile(r"^([a-z_]\w*(?:\.\w+)+)(?::|$)", re.MULTILINE)
 """The last line of a traceback, where the error is none of Python's own."""
 
 FRAME = re.compile(r'^  +File "(.+)", line \d+', re.MULTILINE)
-RUNTIME = re.compile(r"(?:^|/)stormline/runtime/[^/]+$")
+RUNTIME = re.compile(r"(?:^|/)stormline/runtime/.+$")
 
 
 def python_errors(text: str) -> tuple[str, ...]:

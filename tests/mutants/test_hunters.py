@@ -9,24 +9,41 @@ from tests.mutants.mutant import Killer, Mutant
 
 SEEDS_MAX = 20
 
+STAGE_RUNNER = "runtime/processing/stage_runner.py"
+COMMIT_PHASE = "runtime/commit/commit_phase.py"
+TOPOLOGY_RUNNER = "runtime/coordination/topology_runner.py"
 BROKEN = (
     (
-        Mutant("a wave", "", "", "runtime/processing/stage_runner.py", "watch = Stopwatch()", "watch = Stopwatch(1, 2, 3)"),
+        Mutant("a wave", "", "", STAGE_RUNNER, "watch = Stopwatch()", "watch = Stopwatch(1, 2, 3)"),
         "EngineStopped",
         ("TypeError",),
     ),
     (
-        Mutant("a commit", "", "", "runtime/commit/commit_phase.py", "_bolt.finish_batch()", "_bolt.finish_batch(1, 2)"),
+        Mutant("a commit", "", "", COMMIT_PHASE, "_bolt.finish_batch()", "_bolt.finish_batch(1, 2)"),
         "TopologyFailed",
         ("TypeError",),
     ),
     (
-        Mutant("a name", "", "", "runtime/processing/stage_runner.py", "        watch = Stopwatch()\n", "        watch = watch\n"),
+        Mutant(
+            "a name",
+            "",
+            "",
+            STAGE_RUNNER,
+            "        watch = Stopwatch()\n",
+            "        watch = watch\n",
+        ),
         "EngineStopped",
         ("UnboundLocalError",),
     ),
     (
-        Mutant("the loop", "", "", "runtime/coordination/topology_runner.py", "self._wave_number += 1", "self._wave_number += '1'"),
+        Mutant(
+            "the loop",
+            "",
+            "",
+            TOPOLOGY_RUNNER,
+            "self._wave_number += 1",
+            "self._wave_number += '1'",
+        ),
         "TypeError",
         ("TypeError",),
     ),

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
+from stormline.runtime.commit.executor_messages import split
+from stormline.runtime.commit.executor_part import ExecutorPart
+from stormline.runtime.messages.commit_request import CommitRequest
+from stormline.runtime.messages.engine import EngineFailure
+from stormline.runtime.messages.wave import Wave, WaveResult
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.processing.stage_runner import SlotBlock, SlotReport, StageRunner
+from stormline.runtime.processing.wave_shape import commit_only_stages
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.blocks import FOR_DRIVER, stage_of
 from stormline.runtime.world.running_calls import CallReport
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
-from stormline.runtime.commit.executor_part import CommitSlot
-from stormline.runtime.messages.engine_failure import EngineFailure
-from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.commit.executor_messages import CommitRequest, split
-from stormline.runtime.processing.stage_runner import SlotBlock, SlotReport, StageRunner
-from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import Wave, WaveResult
-from stormline.runtime.processing.wave_shape import commit_only_stages
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.plan import Placement
 from tests.simulation.faults import COMMIT_FAULTS, INPUT_FAULTS, RERUN_FAULTS, TASK_FAULTS, WAVE_FAULTS
@@ -44,7 +45,7 @@ class SimEngine:
         self._executors = [Executor(world, env) for _ in range(EXECUTORS)]
         self._cancelled = False
         self._old: SlotBlock = (0, b"")
-        self._commits: list[CommitSlot] = []
+        self._commits: list[ExecutorPart] = []
         self._replies: SimQueue | None = None  # of the commit that runs
         driver.on_kill.append(self._killed)
 
@@ -175,9 +176,9 @@ class SimEngine:
             if task == "task: cut input":
                 sealed = sealed[: faults.below(len(sealed))]
             executor = self._executors[number % EXECUTORS]
-            runs = [CommitSlot(executor.env, sealed, 0)]
+            runs = [ExecutorPart(executor.env, sealed, 0)]
             if task in RERUN_FAULTS:
-                runs.append(CommitSlot(executor.env, sealed, 1))
+                runs.append(ExecutorPart(executor.env, sealed, 1))
             self._commits += runs
             wait_secs = faults.long_secs() if task == "task: late" or fault == "job: zombie" else 0.01
             world.expect(wait_secs)
@@ -202,7 +203,7 @@ class SimEngine:
             got.append(got.pop()[: faults.below(40)])
         return got
 
-    def _commit_part(self, runs: list[CommitSlot], wait_secs: float, replies: SimQueue) -> None:
+    def _commit_part(self, runs: list[ExecutorPart], wait_secs: float, replies: SimQueue) -> None:
         self._world.sleep(wait_secs)
         for slot in runs:
             slot.run()

@@ -8,9 +8,9 @@ from typing import Any
 from stormline import TransactionAttempt
 from stormline.runtime.coordination.committer import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.coordination.coordinator import ATTEMPTS_PER_EPOCH
-from stormline.runtime.state.stored_value import unseal
-from stormline.runtime.state.state_tree import FOLDER
 from stormline.runtime.messages.wave import Wave
+from stormline.runtime.state.state_tree import FOLDER
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Request, Row, Token
 from tests.simulation.world import World

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.errors import (
     AlreadyRunning,
     EngineStopped,
@@ -17,8 +19,6 @@ from stormline.runtime.errors import (
     TopologyFailed,
     ZooKeeperUnreachable,
 )
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.state.state_store import OnLost
 from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore

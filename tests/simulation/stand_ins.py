@@ -16,19 +16,19 @@ from tests.simulation.scheduler import Empty, Scheduler, SimCondition, SimEvent,
 from tests.simulation.world import World
 
 TIMED = (
-    "topology_runner",
-    "wave_thread",
-    "committer",
-    "closing",
-    "definitions",
-    "side_by_side",
-    "own_thread",
-    "spout_questions",
-    "zookeeper_session",
-    "zookeeper_ownership",
-    "zookeeper_claim",
-    "zookeeper_state_store",
-    "handle",
+    "coordination.topology_runner",
+    "coordination.wave_thread",
+    "coordination.committer",
+    "coordination.shutdown",
+    "coordination.batch_definitions",
+    "world.daemon_threads",
+    "world.own_thread",
+    "coordination.spout_questions",
+    "zookeeper.session",
+    "zookeeper.ownership",
+    "zookeeper.claim",
+    "zookeeper.store",
+    "cluster.topology_handle",
 )
 """Modules of the runtime that wait, start threads, or draw what is to be drawn by the seed."""
 
@@ -106,7 +106,8 @@ def stand_ins(world: World, kazoo_client: Callable[..., Any]) -> Iterator[None]:
                 put(module, name, stand_in)
     put(importlib.import_module("stormline.runtime.zookeeper.session"), "KazooClient", kazoo_client)
     put(importlib.import_module("stormline.runtime.coordination.committer"), "passed_secs", time.monotonic)
-    put(importlib.import_module("stormline.runtime.cluster.topology_handle"), "watch_loop", lambda *watched: None)  # it only warns
+    handle = importlib.import_module("stormline.runtime.cluster.topology_handle")
+    put(handle, "watch_loop", lambda *watched: None)  # it only warns
     holder = importlib.import_module("stormline.runtime.state.driver_identity")
     put(holder, "_machine", lambda: world.machine)
     put(holder, "_started", world.started)

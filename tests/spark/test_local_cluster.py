@@ -25,8 +25,8 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.state.stored_value import unseal
 from stormline.runtime.errors import StateElsewhere
+from stormline.runtime.state.stored_value import unseal
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.serialization import PLAIN
 from tests.kit import LEDGERS, Batch, PartitionedSpout, Ranges, Store, line, numbers

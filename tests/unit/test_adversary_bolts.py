@@ -27,8 +27,8 @@ from stormline import (
     Tuple,
     compile_topology,
 )
-from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.grouping import CustomStreamGrouping
 from tests.kit import LEDGERS, Batch, CommittingTrail, PartitionedSpout, Ranges, Store, line, numbers

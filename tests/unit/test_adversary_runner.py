@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from stormline import TransactionalTopologyBuilder, TransactionAttempt
-from stormline.runtime.coordination import topology_runner
-from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import SessionLost, TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
+from stormline.runtime.coordination import topology_runner
 from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
+from stormline.runtime.errors import SessionLost, TopologyFailed
+from stormline.runtime.messages.engine import EngineFailure
+from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.topology.compiler import compile_topology
 from tests.kit import (
     EVENTS,

@@ -18,13 +18,13 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
+from stormline.runtime.errors import TopologyFailed
+from stormline.runtime.messages.wave import Wave, WaveAttempt
 from stormline.runtime.processing.slot_layout import Layout
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import Wave, WaveAttempt
 from tests.kit import LEDGERS, NO_FAULT, Batch, Fault, Store, eventually
 from tests.unit.own_emitter import OwnEmitter
 
@@ -348,7 +348,7 @@ def plan_of(spout: Any) -> Any:
 
 
 def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_there() -> None:
-    from stormline.runtime.commit.commit_phase import CommitRun
+    from stormline.runtime.commit.commit_phase import CommitPhase
 
     spout = CommittingOnDriver()
     env = TaskEnvironment(plan_of(spout), 1)
@@ -356,7 +356,7 @@ def test_the_commit_of_a_spout_on_the_driver_finds_what_later_batches_have_left_
     attempts = [TransactionAttempt(txid, 1) for txid in (1, 2)]
     results = [engine.process(Wave(n, (WaveAttempt(a, n),))).attempts[0] for n, a in enumerate(attempts)]
     for result in results:
-        assert CommitRun(env, result, engine).run() is None
+        assert CommitPhase(env, result, engine).run() is None
     assert (spout.committed, spout.pending) == ([1, 1], {})
 
 

@@ -19,8 +19,8 @@ from stormline import (
     compile_topology,
 )
 from stormline.bolts.arrow import BatchSource, source_of
-from stormline.runtime.tuples.columns import Columns, columns_of, delivered
 from stormline.runtime.tasks.task_context import TaskContext
+from stormline.runtime.tuples.columns import Columns, columns_of, delivered
 from stormline.topology.errors import MissingExtra
 from stormline.topology.explain import explain
 from stormline.topology.tuples import TupleSource

@@ -2,9 +2,14 @@
 
 import pytest
 
-from stormline.runtime.coordination.retry_backoff import ENGINE_FAILURES_MAX, REPLAYS_AT_ONCE, UNCOUNTED_FAILURES_MAX, Backoff
-from stormline.runtime.messages.engine import EngineFailure
+from stormline.runtime.coordination.retry_backoff import (
+    ENGINE_FAILURES_MAX,
+    REPLAYS_AT_ONCE,
+    UNCOUNTED_FAILURES_MAX,
+    Backoff,
+)
 from stormline.runtime.errors import EngineStopped
+from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import Failure
 from stormline.topology.attempt import TransactionAttempt
 

@@ -16,15 +16,15 @@ from click import BadParameter
 
 from stormline import FileTransactionalSpout, TransactionAttempt
 from stormline.cli.conf import parse_conf
-from stormline.runtime.tuples import blocks
 from stormline.runtime.coordination.batch_store import _from_value
-from stormline.runtime.tuples.blocks import Origin
-from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import StateCorrupt
-from stormline.runtime.state.driver_identity import Holder
-from stormline.runtime.tuples.packing import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
+from stormline.runtime.state.driver_identity import DriverIdentity
 from stormline.runtime.state.rotating_state import RotatingState
 from stormline.runtime.state.state_tree import StateTree
+from stormline.runtime.state.stored_value import seal
+from stormline.runtime.tuples import blocks
+from stormline.runtime.tuples.blocks import Origin
+from stormline.runtime.tuples.packing import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.spouts.file.errors import UnusableFile
 from stormline.spouts.file.metadata import Progress
@@ -257,9 +257,9 @@ def test_an_owner_out_of_range_halts(change: dict[str, Any]) -> None:
     "change", [{"pid": 0}, {"pid": 2**40}, {"session_timeout_ms": 2**200}, {"session_timeout_ms": -1}]
 )
 def test_a_holder_out_of_range_is_none(change: dict[str, Any]) -> None:
-    data = Holder.this_process(1000, "x").to_data()
+    data = DriverIdentity.this_process(1000, "x").to_data()
     with pytest.raises(TypeError, match=r"^a process id and a time-out expected$"):
-        Holder.from_data({**data, **change})
+        DriverIdentity.from_data({**data, **change})
 
 
 def test_a_value_nested_too_deeply_on_the_command_line_is_refused() -> None:

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from stormline import BaseBasicBolt, TransactionalTopologyBuilder, TransactionAttempt
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.spark import call_watch
 from stormline.runtime.spark.call_watch import read_calls, watch_calls
-from stormline.runtime.world.running_calls import Calls, told
-from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.running_calls import Calls, told
 from stormline.topology.compiler import compile_topology
 from tests.kit import PlainSpout, Ranges, Store, eventually
 

@@ -31,10 +31,10 @@ from stormline.cli.reporter import (
 )
 from stormline.cli.run_session import RunOptions, RunSession
 from stormline.cli.stop_signals import StopSignals
-from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.errors import TopologyFailed
+from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.topology.topology import Topology
 from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually, line, numbers
 

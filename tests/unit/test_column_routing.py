@@ -19,10 +19,10 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.canonical_form import stable_hashes
 from stormline.runtime.tuples.columns import Columns, columns_of
 from stormline.runtime.tuples.partitioning import Split, direct
-from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import ColumnCannotTravel, DirectStreamMismatch, InvalidChoice
 from stormline.topology.grouping import Grouping, GroupingKind
 from stormline.topology.plan import Plan

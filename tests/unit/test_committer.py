@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.world import clock
 from stormline.runtime.coordination import committer as module
-from stormline.runtime.world.running_calls import CallReport, Calls
 from stormline.runtime.coordination.committer import CommitEnded, Committer
 from stormline.runtime.errors import SessionLost
-from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.messages.wave import AttemptResult, Failure
+from stormline.runtime.state.state_store import Op, Put
+from stormline.runtime.world import clock
+from stormline.runtime.world.running_calls import CallReport, Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 from tests.kit import eventually
@@ -122,7 +122,7 @@ class Rig:
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(module, "CommitRun", Run)
+    monkeypatch.setattr(module, "CommitPhase", Run)
     made = Rig()
     yield made
     made.committer.close()
@@ -292,7 +292,7 @@ def test_bolts_that_cannot_be_made_end_all_commits_with_the_error(rig: Rig, monk
     def fails(env: Any, result: AttemptResult, engine: Any) -> Run:
         raise TypeError("cannot be copied")
 
-    monkeypatch.setattr(module, "CommitRun", fails)
+    monkeypatch.setattr(module, "CommitPhase", fails)
     rig.add(1, 2)
     error = rig.await_ended(1)[0].error
     assert isinstance(error, TypeError)
@@ -301,7 +301,7 @@ def test_bolts_that_cannot_be_made_end_all_commits_with_the_error(rig: Rig, monk
 
 
 def test_a_commit_that_ends_after_its_deadline_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
+    monkeypatch.setattr(module, "CommitPhase", Run)
     rig, gate = Rig(timeout_secs=0.05), threading.Event()
 
     def waits(run: Run) -> None:
@@ -323,7 +323,7 @@ def test_a_commit_that_ends_after_its_deadline_is_not_recorded(monkeypatch: pyte
 
 
 def test_a_commit_that_is_being_recorded_is_not_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
+    monkeypatch.setattr(module, "CommitPhase", Run)
     rig, begun = Rig(timeout_secs=0.01), threading.Event()
 
     def close_the_gate(run: Run) -> None:
@@ -344,7 +344,7 @@ def test_a_commit_that_is_being_recorded_is_not_overdue(monkeypatch: pytest.Monk
 def test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
+    monkeypatch.setattr(module, "CommitPhase", Run)
     rig, gate = Rig(timeout_secs=0.05), threading.Event()
 
     def hangs(run: Run) -> None:
@@ -374,7 +374,7 @@ def test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_
 
 
 def test_a_commit_that_still_runs_when_the_topology_ends_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitRun", Run)
+    monkeypatch.setattr(module, "CommitPhase", Run)
     rig, begun, gate = Rig(), threading.Event(), threading.Event()
 
     def waits(run: Run) -> None:

@@ -8,18 +8,19 @@ from typing import Any
 import pytest
 
 from stormline import Fields, TransactionAttempt, compile_topology
-from stormline.runtime.tuples import blocks
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
-from stormline.runtime.messages.engine import InProcessEngine, run_driver_stage
-from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.tuples.packing import ARROW
-from stormline.runtime.processing.stage_runner import SlotBlock, StageRunner
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
+from stormline.runtime.processing.driver_stage import run_driver_stage
+from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.processing.stage_runner import SlotBlock, StageRunner
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tuples import blocks
+from stormline.runtime.tuples.packing import ARROW
 from stormline.topology.config import Config
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack

@@ -7,10 +7,10 @@ import pytest
 
 from stormline.cli.run import run_command
 from stormline.cli.submit import submit_command
-from stormline.runtime.state.graph_changes import check_description, differences
-from stormline.runtime.errors import TopologyChanged
 from stormline.runtime.cluster.local_cluster import LocalCluster
 from stormline.runtime.cluster.storm_submitter import StormSubmitter
+from stormline.runtime.errors import TopologyChanged
+from stormline.runtime.state.graph_changes import check_description, differences
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from stormline.runtime.errors import DiskFull
 from stormline.runtime.world import disk_room
 from stormline.runtime.world.disk_room import check_room
-from stormline.runtime.errors import DiskFull
 
 
 def test_a_directory_that_does_not_exist_yet_is_looked_at_where_it_will_be(tmp_path: Path) -> None:

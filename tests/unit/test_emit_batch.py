@@ -9,8 +9,8 @@ import pytest
 
 from stormline import Fields
 from stormline.runtime.tasks.collector import Logged
-from stormline.runtime.tuples.columns import Columns
 from stormline.runtime.tasks.emitted_batches import BatchCheck
+from stormline.runtime.tuples.columns import Columns
 from stormline.topology.errors import (
     ColumnCannotTravel,
     DirectStreamMismatch,

@@ -19,13 +19,13 @@ from stormline import (
     compile_topology,
 )
 from stormline.errors import CallAbandoned
-from stormline.runtime.coordination import loop_watch
-from stormline.runtime.commit.commit_phase import CommitRun
-from stormline.runtime.tasks.emitters import Emitters
-from stormline.runtime.messages.engine import InProcessEngine
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
+from stormline.runtime.commit.commit_phase import CommitPhase
+from stormline.runtime.coordination import loop_watch
 from stormline.runtime.messages.wave import AttemptResult
+from stormline.runtime.tasks.emitters import Emitters
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from tests.kit import EVENTS, LEDGERS, Fault, Store, eventually
 
 PENDING_3 = {"topology.max.spout.pending": 3}
@@ -229,7 +229,7 @@ def test_a_wave_that_was_cancelled_emits_nothing_more_and_the_emitter_stays(made
 
 def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwards(made: list[Emitter]) -> None:
     env = TaskEnvironment(compile_topology(topology_of(OnDriver(the_same))), 1)
-    run = CommitRun(env, AttemptResult(TransactionAttempt(1, 1)), InProcessEngine(env))
+    run = CommitPhase(env, AttemptResult(TransactionAttempt(1, 1)), InProcessEngine(env))
     go_on, failures = threading.Event(), []
     emitting = threading.Thread(target=lambda: env.emitters.emit(1, lambda emitter: go_on.wait(20)))
     emitting.start()

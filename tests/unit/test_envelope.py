@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.state.stored_value import seal, unseal
 from stormline.runtime.errors import NewerState, StateCorrupt
 from stormline.runtime.state.state_store import VALUE_BYTES_MAX
+from stormline.runtime.state.stored_value import seal, unseal
 from stormline.topology.serialization import PLAIN
 
 

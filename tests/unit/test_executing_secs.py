@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from stormline import compile_topology
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.coordination import commit_costs
 from stormline.runtime.coordination.commit_costs import ExecutingSecs
-from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.kit import NO_FAULT, Fault, StoreAtCommit, line, numbers
 
 PLAN = compile_topology(
@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(executing_secs, "time", made)
+    monkeypatch.setattr(commit_costs, "time", made)
     return made
 
 
@@ -62,7 +62,7 @@ def test_less_than_a_tenth_or_a_short_run_is_not_worth_a_word(clock: Clock, capl
 def test_a_run_measures_it(
     fault: Fault, said: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executing_secs, "SECS_MIN", 0.2)
+    monkeypatch.setattr(commit_costs, "SECS_MIN", 0.2)
 
     def declare(b: Any) -> None:
         b.set_bolt("store", StoreAtCommit("t", fault)).global_grouping("spout")

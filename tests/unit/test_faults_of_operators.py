@@ -22,10 +22,10 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
-from stormline.runtime.errors import MixedVersions, TooManyAttempts, TopologyChanged, TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer
+from stormline.runtime.errors import MixedVersions, TooManyAttempts, TopologyChanged, TopologyFailed
 from stormline.runtime.spark.worker import StageTask
+from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kit import LEDGERS, line, numbers
 from tests.unit.own_emitter import OwnEmitter
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from stormline import FailedException, TransactionalTopologyBuilder, TransactionAttempt
-from stormline.runtime.messages.engine import InProcessEngine
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.state.state_store import Op
 from stormline.runtime.coordination.topology_runner import IDLE_SECS
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.state.state_store import Op
 from stormline.topology.compiler import compile_topology
 from tests.kit import EVENTS, LEDGERS, PartitionedSpout, PlainSpout, Ranges, Store, eventually
 

@@ -10,8 +10,8 @@ import pytest
 
 from examples import flight_delays
 from examples.flight_store import Delays, FlightStore, StoreMismatch, Token
-from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.errors import TopologyFailed
 from tests.flights import stored_results
 
 

@@ -23,8 +23,8 @@ import pytest
 
 from stormline import BaseTransactionalBolt, Config, Fields, ICommitter, TransactionAttempt, Tuple, Values
 from stormline.errors import NotGathered, TopologyFailed
-from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, pack_gathered, restore_gathered
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, pack_gathered, restore_gathered
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import PLAIN, Registry
 from stormline.topology.tuples import TupleSource

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from stormline.runtime.state import driver_identity as holder_module
+from stormline.runtime.state.driver_identity import DriverIdentity
 from stormline.runtime.state.driver_mark import leave_mark
-from stormline.runtime.state.driver_identity import Holder
 from tests.kit import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")
 
-ME = Holder.this_process(1000, "token")
+ME = DriverIdentity.this_process(1000, "token")
 
 
 @pytest.fixture(autouse=True)
@@ -87,4 +87,4 @@ def test_where_process_ids_mean_something_else_nothing_is_known(monkeypatch: pyt
 @pytest.mark.parametrize("data", [None, {}, {**ME.to_data(), "pid": "1"}, {**ME.to_data(), "host": 1}])
 def test_what_is_no_holder_is_refused(data: object) -> None:
     with pytest.raises(TypeError):
-        Holder.from_data(data)
+        DriverIdentity.from_data(data)

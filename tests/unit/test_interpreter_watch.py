@@ -11,9 +11,9 @@ import pytest
 from kazoo.protocol.states import KazooState
 
 from stormline import TransactionAttempt
-from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.runtime.zookeeper.ownership import Ownership
 from tests.interpreter import hold_interpreter

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from stormline import TransactionalTopologyBuilder
-from stormline.runtime.coordination import loop_watch
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.coordination import loop_watch
 from tests.kit import PlainSpout, Ranges, Store, eventually
 
 TOLD = "for its spout's coordinator; until it answers, no new batch begins"

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from stormline.runtime.coordination.compatibility import check_spout_kind
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import StateStore
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
@@ -19,7 +20,7 @@ class MemoryBackend:
         self.server = MemoryStateServer()
 
     def open(self, topology_id: str = "topo", **options: Any) -> StateStore:
-        return MemoryStateStore.open(self.server, topology_id, **options)
+        return MemoryStateStore.open(self.server, topology_id, **{"check_state": check_spout_kind, **options})
 
     def make_zombie(self, topology_id: str) -> None:
         self.server.vanish(topology_id)

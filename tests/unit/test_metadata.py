@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stormline import TransactionalTopologyBuilder
-from stormline.runtime.errors import StateTooLarge
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.errors import StateTooLarge
 from stormline.topology.errors import UnregisteredClass
 from tests.kit import Batch, PlainSpout, Ranges
 

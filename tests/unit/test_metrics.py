@@ -23,7 +23,7 @@ from stormline import (
     ReducedMetric,
     Timer,
 )
-from stormline.runtime.coordination.metric_totals import MetricTotals
+from stormline.runtime.coordination.progress import MetricTotals
 from stormline.topology.readings import Distribution, Latest, Readings, Total, merge_into
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from stormline import Fields, TransactionAttempt
+from stormline.runtime.tasks.gathered import pack_gathered, restore_gathered
 from stormline.runtime.tuples import packing as packing
 from stormline.runtime.tuples.columns import Columns
-from stormline.runtime.tasks.gathered import pack_gathered, restore_gathered
 from stormline.runtime.tuples.packing import ARROW, Packed, in_segments, pack_batch, unpack_batch
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import PLAIN

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from stormline.runtime.tuples.columns import Columns
 from stormline.runtime.tasks.batch_recorder import Recorder
+from stormline.runtime.tuples.columns import Columns
 from stormline.topology.errors import UnregisteredClass
 from stormline.topology.serialization import PLAIN
 from tests.unit.test_collector import ATTEMPT, Caught, collector

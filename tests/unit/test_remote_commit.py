@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 
 from stormline import Config, TransactionAttempt, compile_topology
-from stormline.runtime.commit.executor_part import CommitSlot
-from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import EngineStopped, TopologyFailed
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
+from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.commit.executor_messages import (
-    CommitRequest,
-    PackedDelivery,
-    PartReply,
-    RemoteTask,
-    TaskReply,
     pack_deliveries,
     read_part,
     read_reply,
@@ -30,9 +22,14 @@ from stormline.runtime.commit.executor_messages import (
     split,
     unpack_deliveries,
 )
-from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.commit.executor_part import ExecutorPart
+from stormline.runtime.errors import EngineStopped, TopologyFailed
+from stormline.runtime.messages.commit_request import CommitRequest, PackedDelivery, PartReply, RemoteTask, TaskReply
+from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import DeferredTask
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tuples.packing import Packed
 from stormline.topology.errors import CorruptData
 from tests.kit import eventually, line, numbers
 from tests.placement_kit import FencedStore, Keep
@@ -70,7 +67,7 @@ def test_a_refused_spark_task_runs_no_user_code_and_does_not_even_look_at_its_in
     store = FencedStore(tmp_path / "store")
     env = environment(store.path)
     for sealed in [*split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask(), []),)), 1), b"not a part"]:
-        slot = CommitSlot(env, sealed, spark_attempt=1)
+        slot = ExecutorPart(env, sealed, spark_attempt=1)
         slot.run()
         reply = read_reply(slot.sealed_reply())
         assert reply == PartReply(None, refusal=second_execution(1))
@@ -109,7 +106,7 @@ def test_a_part_or_a_reply_that_was_cut_or_changed_is_noticed() -> None:
 def test_a_part_that_was_cut_runs_nothing_and_says_so(tmp_path: Path) -> None:
     env = environment(tmp_path / "store")
     (sealed,) = split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask(), []),)), 1)
-    slot = CommitSlot(env, sealed[:-2], 0)
+    slot = ExecutorPart(env, sealed[:-2], 0)
     slot.run()
     assert read_reply(slot.sealed_reply()).refusal == (
         "a part of a commit with 1 bolt tasks and 0 tuples was cut or changed"

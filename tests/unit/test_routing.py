@@ -24,9 +24,9 @@ from stormline import (
     TransactionAttempt,
     compile_topology,
 )
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.canonical_form import canonical, stable_hashes
 from stormline.runtime.tuples.grouping_key import Key
-from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.errors import DirectStreamMismatch, InvalidChoice, UnregisteredClass
 from stormline.topology.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from stormline.topology.registration import Registration

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from stormline import Config, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
-from stormline.runtime.spark import java
-from stormline.runtime.coordination.batch_store import BATCHES, COMMITTED, Batches
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.errors import JavaMissing, StateCorrupt, UnsafeSpark
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
+from stormline.runtime.coordination.batch_store import BATCHES, COMMITTED, Batches
+from stormline.runtime.errors import JavaMissing, StateCorrupt, UnsafeSpark
+from stormline.runtime.messages.wave import PartitionBatch, Wave, WaveAttempt
+from stormline.runtime.spark import java
 from stormline.runtime.spark.settings import check_safe
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
-from stormline.runtime.messages.wave import PartitionBatch, Wave, WaveAttempt
 from stormline.topology.errors import InvalidRegistration, StaleEmit, UnknownComponent, UnknownStream
 from tests.kit import (
     EVENTS,

@@ -155,13 +155,13 @@ def test_what_kazoo_logs_tells_no_secret(monkeypatch: pytest.MonkeyPatch, caplog
 def test_a_failure_tells_no_secret(monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
     monkeypatch.setenv("MINE", CANARY)
     error = kind(f"cannot log in with {CANARY}")
-    assert CANARY in repr(guard.failure_of(error, "b", 1, "execute"))  # nobody knows yet that it is one
+    assert CANARY in repr(user_code.failure_of(error, "b", 1, "execute"))  # nobody knows yet that it is one
     resolve_secret("env:MINE")
-    failure = guard.failure_of(error, "b", 1, "execute")
+    failure = user_code.failure_of(error, "b", 1, "execute")
     assert CANARY not in repr(failure)
     assert f"cannot log in with {HIDDEN}" in failure.message
     assert failure.exception is None
-    assert guard.failure_of(ZeroDivisionError("x"), "b", 1, "execute").exception is not None
+    assert user_code.failure_of(ZeroDivisionError("x"), "b", 1, "execute").exception is not None
 
 
 def test_a_secret_that_stands_in_the_configuration_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

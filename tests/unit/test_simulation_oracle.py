@@ -14,9 +14,9 @@ from typing import Any, cast
 import pytest
 
 from stormline.runtime.commit.commit_phase import CommitTask
-from stormline.runtime.state.stored_value import seal
-from stormline.runtime.processing.stage_runner import StageRunner
 from stormline.runtime.messages.wave import Wave, WaveAttempt
+from stormline.runtime.processing.stage_runner import StageRunner
+from stormline.runtime.state.stored_value import seal
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.serialization import PLAIN
 from tests.recorded import ROOT

@@ -12,8 +12,8 @@ import pytest
 
 from stormline import LocalCluster
 from stormline.runtime.cluster import state_dir
-from stormline.runtime.errors import NoZooKeeper, StateDirInUse
 from stormline.runtime.cluster.state_dir import keep_to_user, used_by, wait_until_free
+from stormline.runtime.errors import NoZooKeeper, StateDirInUse
 from tests.kit import Store, line, numbers
 
 HOLD = """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.errors import StateDirGone
 from stormline.runtime.cluster.state_files import StateFiles
+from stormline.runtime.errors import StateDirGone
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from stormline.cli.conf import parse_conf
 from stormline.cli.entry import main as entry_main
 from stormline.cli.errors import SparkSubmitMissing
 from stormline.cli.submit import spark_submit, submit_command
-from stormline.runtime.errors import NoZooKeeper, UnsafeSpark
 from stormline.runtime.cluster.local_cluster import LocalCluster, zookeeper_hosts
+from stormline.runtime.errors import NoZooKeeper, UnsafeSpark
 from stormline.runtime.spark.settings import REQUIRED, check_safe
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey
 

@@ -11,12 +11,12 @@ import pytest
 
 from stormline import BaseBatchBolt, ReportedFailedException
 from stormline.cli.errors import error_text
-from stormline.runtime.coordination import stop_reasons
-from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.coordination.stop_reasons import fatal_error
-from stormline.runtime.tasks.user_code import PACKED_BYTES_MAX, failure_of, packed_exception
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.coordination import stop_reasons
+from stormline.runtime.coordination.stop_reasons import fatal_error
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.messages.wave import Failure
+from stormline.runtime.tasks.user_code import PACKED_BYTES_MAX, failure_of, packed_exception
 from stormline.topology.texts import TEXT_MAX, bounded, printable, told
 from tests.kit import line
 from tests.unit.test_collector import Caught, collector
@@ -124,7 +124,7 @@ def _hangs() -> Exception:
 def test_an_exception_that_hangs_when_it_is_unpickled_does_not_keep_a_topology_from_ending(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(failures, "UNPACK_SECS", 0.01)
+    monkeypatch.setattr(stop_reasons, "UNPACK_SECS", 0.01)
     packed = pickle.dumps(HangsWhenUnpickled())
     assert fatal_error("t", None, Failure("b", 1, "it failed", fatal=True, exception=packed)).__cause__ is None
     GATE.set()

@@ -22,10 +22,10 @@ from stormline import (
     TransactionAttempt,
     Tuple,
 )
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.tasks.collector import ROWS_MAX
 from stormline.runtime.tuples.columns import Columns
-from stormline.runtime.errors import TopologyFailed
-from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.topology.errors import StaleEmit
 from tests.kit import EVENTS, LEDGERS, line
 from tests.unit.test_collector import ATTEMPT, Caught, collector

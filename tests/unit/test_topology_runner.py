@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from stormline import StormlineError, TransactionalTopologyBuilder, compile_topology
-from stormline.runtime.coordination import topology_runner
-from stormline.runtime.messages.engine import EngineFailure, InProcessEngine
-from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed, WaitsForItself
-from stormline.runtime.coordination.stop_reasons import fatal_error
-from stormline.runtime.tasks.user_code import failure_of
-from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
+from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.coordination import topology_runner
+from stormline.runtime.coordination.progress import Snapshot
+from stormline.runtime.coordination.stop_reasons import fatal_error
+from stormline.runtime.errors import EngineStopped, Fenced, SessionLost, TopologyFailed, WaitsForItself
+from stormline.runtime.messages.engine import EngineFailure
+from stormline.runtime.messages.wave import Failure, Wave, WaveResult
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.messages.wave import Failure, Wave, WaveResult
+from stormline.runtime.tasks.user_code import failure_of
 from tests.kit import EVENTS, LEDGERS, Basic, Batch, ChangingOpaqueSpout, Fault, Store, eventually, line, numbers
 
 

@@ -18,8 +18,8 @@ from stormline import (
 )
 from stormline.runtime.errors import Fenced, StateElsewhere, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
-from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.state.transactional_state import STATE_KEY
+from stormline.runtime.world.own_thread import CallAbandoned
 from tests.kit import EVENTS, LEDGERS, Fault, Ledger, Store, eventually
 from tests.user_state_kit import ID, ROWS, Notes, PositionsOfStorm, topology
 

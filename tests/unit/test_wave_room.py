@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stormline.runtime.messages.wave_room import WaveRoom, bytes_for_each
 from stormline.runtime.coordination.wave_size import CAREFUL_WAVES, WaveSize
+from stormline.runtime.messages.wave_room import WaveRoom, bytes_for_each
 
 GB = 1 << 30
 

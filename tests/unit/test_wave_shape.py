@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from stormline import TransactionAttempt, compile_topology
-from stormline.runtime.processing import stage_runner
-from stormline.runtime.messages.engine import InProcessEngine
-from stormline.runtime.world.stopwatch import Stopwatch
-from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.messages.wave import AttemptResult, Wave, WaveAttempt, WaveResult
+from stormline.runtime.processing import stage_runner
 from stormline.runtime.processing.wave_shape import WaveShaper, commit_only_stages, one_task_pays
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.plan import Plan
 from tests.kit import Batch, Store, line, numbers
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stormline.runtime.coordination import wave_thread
-from stormline.runtime.messages.wave import Wave, WaveAttempt
 from stormline.runtime.coordination.wave_thread import WaveThread
+from stormline.runtime.messages.wave import Wave, WaveAttempt
 from stormline.topology.attempt import TransactionAttempt
 from tests.kit import eventually
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stormline.runtime.state.znode_version import next_version, used_up
+from stormline.runtime.state.state_tree import next_version, used_up
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.state import driver_identity
-from stormline.runtime.state.stored_value import seal
 from stormline.runtime.errors import AlreadyRunning, StateTooLarge
-from stormline.runtime.state.driver_identity import Holder
+from stormline.runtime.state import driver_identity
+from stormline.runtime.state.driver_identity import DriverIdentity
+from stormline.runtime.state.state_store import any_state
 from stormline.runtime.state.state_tree import FOLDER
+from stormline.runtime.state.stored_value import seal
 from stormline.runtime.zookeeper.claim import Owner, claim
 from stormline.topology.serialization import PLAIN
 from tests.simulation.scheduler import Scheduler
@@ -88,7 +89,7 @@ def test_a_node_that_a_lagging_server_still_holds_is_made_anew() -> None:
     number = server.connect(None, 1.0, None)
     assert number is not None
     session: Any = LaggingSession(server, number, lambda: None)
-    assert claim(session, NODE, PLAIN, None, False, WAIT_MS, WAIT_MS).owner.epoch == 1
+    assert claim(session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
     assert session.looks == 3
 
 
@@ -100,18 +101,18 @@ def test_a_description_that_leaves_no_room_for_whose_the_znodes_are_is_not_sent(
     session: Any = Session(server, number, lambda: None)
     session.acl_bytes = 25_000
     with pytest.raises(StateTooLarge, match=r"^one write of 1 values has 1,0\d\d,\d\d\d bytes"):
-        claim(session, NODE, PLAIN, "x" * 900_500, False, WAIT_MS, WAIT_MS)
+        claim(session, NODE, PLAIN, "x" * 900_500, False, any_state, WAIT_MS, WAIT_MS)
     assert server.children(number, NODE) == []
-    assert claim(session, NODE, PLAIN, "x" * 899_500, False, WAIT_MS, WAIT_MS).owner.epoch == 1
+    assert claim(session, NODE, PLAIN, "x" * 899_500, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
 
 
 def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(holder, "_machine", lambda: "machine")
-    monkeypatch.setattr(holder, "_started", lambda pid: "alive")
-    monkeypatch.setattr(holder, "marked", lambda token: True)
-    living = Holder.this_process(WAIT_MS, "second")
+    monkeypatch.setattr(driver_identity, "_machine", lambda: "machine")
+    monkeypatch.setattr(driver_identity, "_started", lambda pid: "alive")
+    monkeypatch.setattr(driver_identity, "marked", lambda token: True)
+    living = DriverIdentity.this_process(WAIT_MS, "second")
     dead = replace(living, token="first", process="dead")
     server = ZooKeeper(Scheduler(0), lambda session, changes: None)
     first, second, third = (server.connect(None, 1.0, None) for _ in range(3))
@@ -119,7 +120,7 @@ def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_i
     assert second is not None
     assert third is not None
 
-    def live(whose: Holder) -> Op:
+    def live(whose: DriverIdentity) -> Op:
         return Op("create", f"{NODE}/live", seal(whose.to_data(), PLAIN), ephemeral=True)
 
     def another_claims() -> None:
@@ -131,5 +132,5 @@ def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_i
 
     session: Any = Session(server, third, another_claims)
     with pytest.raises(AlreadyRunning):
-        claim(session, NODE, PLAIN, None, False, WAIT_MS, WAIT_MS)
+        claim(session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS)
     assert Owner.unseal(server.nodes[f"{NODE}/owner"].data, "owner").epoch == 2
