@@ -91,7 +91,7 @@ def run_guarded(
 
     While it runs `calls` knows of it.
     """
-    calls.begin(component, task, where, attempt)
+    outer = calls.begin(component, task, where, attempt)
     try:
         call()
     except AttemptAborted:
@@ -102,5 +102,5 @@ def run_guarded(
         on_failure(failure_of(error, component, task, where))
         return False
     finally:
-        calls.end()
+        calls.end(outer)
     return True

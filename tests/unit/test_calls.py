@@ -124,16 +124,16 @@ def test_a_time_out_names_the_call_that_hangs_and_its_line(
 
 def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
     calls = Calls()
-    calls.begin("spout", 1, "the emitter", FIRST)
-    calls.begin("count", None, "execute", FIRST)
+    none = calls.begin("spout", 1, "the emitter", FIRST)
+    outer = calls.begin("count", None, "execute", FIRST)
     (report,) = calls.reports()
     assert (report.component, report.task, report.attempt) == ("count", None, FIRST)
     assert re.fullmatch(r"execute of 'count' for 0\.\d s, in transaction 7:3, at .+", report.text)
     assert calls.reports((SECOND,)) == []
     assert calls.reports(secs=100) == []
-    calls.end()
+    calls.end(outer)
     assert [report.component for report in calls.reports((FIRST,))] == ["spout"]
-    calls.end()
+    calls.end(none)
     assert calls.reports() == []
 
 
@@ -144,7 +144,7 @@ def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> No
     def ask() -> None:
         calls.begin("spout", 2, "the emitter", FIRST)
         emitters.call(hang)
-        calls.end()
+        calls.end(None)
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -162,7 +162,7 @@ def test_no_more_than_some_calls_are_told() -> None:
     def call(task: int) -> None:
         calls.begin("count", task, "execute", FIRST)
         hang()
-        calls.end()
+        calls.end(None)
 
     threads = [threading.Thread(target=call, args=(task,)) for task in range(5)]
     for thread in threads:
@@ -195,13 +195,13 @@ class TestWatch:
         assert (report.component, report.task, report.attempt) == ("store", 2, FIRST)
         assert ", for 0." in report.text
         assert read_calls(str(tmp_path), {SECOND}) == []
-        env.calls.end()
+        env.calls.end(None)
         eventually(lambda: not list(tmp_path.iterdir()))
         env.calls.begin("store", 2, "execute", SECOND)
         eventually(lambda: list(tmp_path.glob("*.json")))
         env.close()
         eventually(lambda: not list(tmp_path.iterdir()))
-        env.calls.end()
+        env.calls.end(None)
 
     def test_a_call_is_told_of_again_only_after_twice_as_long(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -213,7 +213,7 @@ class TestWatch:
         eventually(lambda: caplog.text.count("execute of 'store', task 2, for ") >= 3)
         assert caplog.text.count("task 2, for") < 8
         env.close()
-        env.calls.end()
+        env.calls.end(None)
 
     def test_a_directory_that_is_not_there_or_holds_other_things_harms_nothing(self, tmp_path: Path) -> None:
         (tmp_path / "1.json").write_text("[[1]]")
