@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from threading import get_ident
 from time import monotonic
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ class CallReport(NamedTuple):
     text: str
 
 
-_Call = tuple[str, int | None, str, TransactionAttempt, float]
+RunningCall = tuple[str, int | None, str, TransactionAttempt, float]
 """A call that runs: component, task, what of it, attempt, and since when. A plain tuple: one is made for each call."""
 
 
@@ -32,23 +31,13 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._by_thread: dict[int, _Call | None] = {}  # None stays where there was one: so it mostly keeps its size
-
-    def begin(self, component: str, task: int | None, where: str, attempt: TransactionAttempt) -> _Call | None:
-        """Take note that this thread calls user code; return the call that this one is within, for its `end`."""
-        thread = get_ident()
-        outer = self._by_thread.get(thread)
-        self._by_thread[thread] = (component, task, where, attempt, monotonic())
-        return outer
-
-    def end(self, outer: _Call | None) -> None:
-        """Take note that the call that has begun last in this thread has ended; `begin` returned `outer`."""
-        self._by_thread[get_ident()] = outer
+        self.running: dict[int, RunningCall | None] = {}
+        """By thread. `run_guarded` writes it, for its own thread; None stays where there was one."""
 
     def reports(self, attempts: Collection[TransactionAttempt] | None = None, secs: float = 0.0) -> list[CallReport]:
         """Return the calls that run, of these attempts or of all, for so long at least: the longest first."""
         found = []
-        for thread, call in self._by_thread.copy().items():
+        for thread, call in self.running.copy().items():
             if call is None:
                 continue
             # Where one is within another, the inner one is the one that waits for nobody.

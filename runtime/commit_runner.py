@@ -75,12 +75,11 @@ class CommitTask:
 
     def _outputs(self) -> dict[str, Output]:
         outputs: dict[str, Output] = {}
-        debug = self._env.debug(self._planned.id)
-        for stream, declaration in self._planned.component.streams.items():
-            edges = self._env.plan.out_edges(self._planned.id, stream)
+        debug, outlets = self._env.outlets(self._planned.id)
+        for stream, declaration, edges, listeners in outlets:
             routes: list[Route] = [Logged(self._planned.id, self.task, stream)] if debug else []
             routes += [_ToLaterStage(self._env, edge, self.task, self._attempt, self.sent) for edge in edges]
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
+            outputs[stream] = Output(declaration, routes, listeners, 1 if debug else ROWS_MAX)
         return outputs
 
     @property

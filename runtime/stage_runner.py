@@ -18,7 +18,7 @@ from stormline.runtime.emission import EmitterTask
 from stormline.runtime.guard import AttemptAborted, run_guarded
 from stormline.runtime.layout import Layout
 from stormline.runtime.packed import ARROW, Packed
-from stormline.runtime.routes import HandOver, HeldEmits, PackedRoute
+from stormline.runtime.routes import HandOver, HeldEmits, Pack, PackedRoute
 from stormline.runtime.routing import Split
 from stormline.runtime.stopwatch import Stopwatch
 from stormline.runtime.task_environment import TaskEnvironment
@@ -247,26 +247,25 @@ class StageRunner:
 
     def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
         outputs: dict[str, Output] = {}
-        debug = self._env.debug(planned.id)
-        for stream, declaration in planned.component.streams.items():
+        debug, outlets = self._env.outlets(planned.id)
+        for stream, declaration, edges, listeners in outlets:
             routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
-            edges = self._plan.out_edges(planned.id, stream)
             if planned.deferred and edges:
                 held = run.held_emits.setdefault(task, [])
                 source = self._env.source(edges[0], task)
                 routes.append(HeldEmits(held, stream, partial(Packed.of, source=source, registry=self._env.registry)))
             else:
                 routes += [self._route(run, edge, task) for edge in edges]
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
+            outputs[stream] = Output(declaration, routes, listeners, 1 if debug else ROWS_MAX)
         collector = TaskCollector(planned, task, run.attempt, outputs)
         run.collectors.append(collector)
         return collector
 
-    def _packed(self, edge: Edge, task: int, tuples: Tuples) -> Packed:
-        source = self._env.source(edge, task)
+    def _pack(self, edge: Edge, task: int) -> Pack:
+        source, registry = self._env.source(edge, task), self._env.registry
         if self._plan.components[edge.target].component.columnar:
-            tuples = columns_of(tuples, source)
-        return Packed.of(tuples, source, self._env.registry)
+            return lambda tuples: Packed.of(columns_of(tuples, source), source, registry)
+        return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
         split = self._split(edge, task)
@@ -275,7 +274,7 @@ class StageRunner:
         tasks = self._plan.components[edge.target].tasks
         waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
         send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
-        route = PackedRoute(edge, task, split, tasks, partial(self._packed, edge, task), send)
+        route = PackedRoute(edge, task, split, tasks, self._pack(edge, task), send)
         run.packed_routes.append(route)
         return route
 
