@@ -12,7 +12,7 @@ from kazoo.protocol.states import KazooState
 
 from stormline import TransactionAttempt
 from stormline.runtime.errors import SessionLost
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.runtime.zookeeper.ownership import Ownership
@@ -50,7 +50,8 @@ def test_one_call_that_let_no_other_python_code_run_is_told_with_its_component_a
         hold_interpreter(HOLD_SECS)
         time.sleep(0.2)
 
-    assert run_guarded(holds_and_lets_others_look, "store", 3, "finish_batch", pytest.fail, Calls(), ATTEMPT)
+    of = UserCode("store", 3, ATTEMPT, Calls())
+    assert run_guarded(of, "finish_batch", holds_and_lets_others_look) is None
     why = watch.why_silent(SESSION_SECS)
     assert "was busy for " in why
     assert "a session of 1 s (storm.zookeeper.session.timeout). Raise that setting" in why
