@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, RolledBackError, RuntimeInconsistency
 
+from stormline.runtime.coordination.compatibility import check_spout_kind
 from stormline.runtime.errors import Fenced, InvalidPath, StateCorrupt
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
@@ -63,7 +64,12 @@ class SimulatedBackend:
     def open(self, topology_id: str = "topo", root: str = "/storm", **options: Any) -> Any:
         process = Process(self.world, f"driver {len(self.world.processes)}")
         self.world.processes.append(process)
-        arguments = {"session_timeout_ms": 5000, "connection_timeout_ms": 5000, **options}
+        arguments = {
+            "session_timeout_ms": 5000,
+            "connection_timeout_ms": 5000,
+            "check_state": check_spout_kind,
+            **options,
+        }
         open_it = partial(ZooKeeperStateStore.open, "zookeeper", root, topology_id, **arguments)
         self.stores.append(StoreInProcess(process, call(process, open_it)))
         return self.stores[-1]
