@@ -77,6 +77,10 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
+        with COMMIT_CALLS, while_wanted(lambda: not self._abandoned):
+            self._run(inbox)
+
+    def _run(self, inbox: Sequence[Delivery]) -> None:
         begun = time.monotonic()
         self.collector.take_over()
         self._guarded(self._prepare, "prepare")
@@ -91,8 +95,7 @@ class CommitTask:
 
     def _guarded(self, call: Callable[[], None], where: str) -> None:
         if self.failure is None and not self._abandoned:
-            with COMMIT_CALLS.noted(), while_wanted(lambda: not self._abandoned):
-                run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
+            run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
 
     def _fail(self, failure: Failure) -> None:
         self.failure = failure

@@ -16,7 +16,7 @@ from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, beg
 from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.task_routes import HandOver, PackedRoute, collector_of
+from stormline.runtime.tasks.task_routes import HandOver, Pack, PackedRoute, collector_of
 from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
 from stormline.runtime.tuples import blocks, partitioning
 from stormline.runtime.tuples.blocks import Outbox
@@ -254,11 +254,11 @@ class StageRunner:
         run.collectors.append(collector)
         return collector
 
-    def _packed(self, edge: Edge, task: int, tuples: Tuples) -> Packed:
-        source = self._env.source(edge, task)
+    def _pack(self, edge: Edge, task: int) -> Pack:
+        source, registry = self._env.source(edge, task), self._env.registry
         if self._plan.components[edge.target].component.columnar:
-            tuples = columns_of(tuples, source)
-        return Packed.of(tuples, source, self._env.registry)
+            return lambda tuples: Packed.of(columns_of(tuples, source), source, registry)
+        return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
         split = self._split(edge, task)
@@ -267,7 +267,7 @@ class StageRunner:
         tasks = self._plan.components[edge.target].tasks
         waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
         send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
-        route = PackedRoute(edge, task, split, tasks, partial(self._packed, edge, task), send)
+        route = PackedRoute(edge, task, split, tasks, self._pack(edge, task), send)
         run.packed_routes.append(route)
         return route
 

@@ -112,12 +112,11 @@ def collector_of(
         end: takes all that it emits, too.
     """
     outputs: dict[str, Output] = {}
-    debug = env.debug(planned.id)
-    for stream, declaration in planned.component.streams.items():
-        edges = env.plan.out_edges(planned.id, stream)
+    debug, outlets = env.outlets(planned.id)
+    for stream, declaration, edges, listeners in outlets:
         routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
         routes += map(route, edges)
         if end is not None:
             routes.append(end)
-        outputs[stream] = Output(declaration, routes, env.listeners(edges), 1 if debug else ROWS_MAX)
+        outputs[stream] = Output(declaration, routes, listeners, 1 if debug else ROWS_MAX)
     return TaskCollector(planned, task, attempt, outputs)

@@ -300,11 +300,11 @@ class Shares(Holder):
 def test_what_a_commit_changes_in_the_same_process_is_not_blamed_on_execute(beforehand: bool) -> None:
     with ExitStack() as commit:
         if beforehand:
-            commit.enter_context(COMMIT_CALLS.noted())
+            commit.enter_context(COMMIT_CALLS)
         other = OtherState(Shares(own=Shares.kept), [], alone=True)
         other.before_execute()
         if not beforehand:
-            commit.enter_context(COMMIT_CALLS.noted())
+            commit.enter_context(COMMIT_CALLS)
         Shares.kept[len(Shares.kept)] = 1
         if not beforehand:
             commit.close()
