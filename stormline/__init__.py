@@ -20,6 +20,7 @@ from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     Collector,
     Conf,
+    IArrowBatchBolt,
     IBasicBolt,
     IBatchBolt,
     ICommitter,
@@ -105,6 +106,7 @@ __all__ = [
     "Grouping",
     "GroupingKind",
     "Histogram",
+    "IArrowBatchBolt",
     "IBasicBolt",
     "IBatchBolt",
     "ICommitter",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 from stormline.topology.arrow import check_pyarrow
 from stormline.topology.config import DEBUG, MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS, check_config
 from stormline.topology.contracts import (
+    AnyBatchBolt,
     AnyBolt,
     AnySpout,
     IArrowBatchBolt,
@@ -50,6 +51,7 @@ _SPOUT_KINDS: dict[type, ComponentKind] = {
     IPartitionedTransactionalSpout: ComponentKind.PARTITIONED_SPOUT,
     IOpaquePartitionedTransactionalSpout: ComponentKind.OPAQUE_SPOUT,
 }
+_BOLT_KINDS: tuple[type, ...] = (IBasicBolt, IBatchBolt, IArrowBatchBolt)
 
 
 def check_tasks(who: str, what: str, value: Any) -> int:
@@ -191,6 +193,14 @@ class BoltDeclarer(ComponentDeclarer):
         """Spread tuples evenly over the tasks."""
         return self._simple(GroupingKind.SHUFFLE, source, stream)
 
+    @overload
+    def fields_grouping(
+        self, source: str, fields: Sequence[str] | str, stream: str = DEFAULT_STREAM
+    ) -> BoltDeclarer: ...
+
+    @overload
+    def fields_grouping(self, source: str, stream: str, fields: Sequence[str], /) -> BoltDeclarer: ...
+
     def fields_grouping(
         self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
     ) -> BoltDeclarer:
@@ -198,7 +208,7 @@ class BoltDeclarer(ComponentDeclarer):
 
         Storm's order of arguments (source, stream, fields) is understood too.
         """
-        names, stream_id = _fields_and_stream(fields, stream)
+        names, stream_id = fields_and_stream(fields, stream)
         return self.grouping(source, Grouping(GroupingKind.FIELDS, names), stream_id)
 
     def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
@@ -221,27 +231,51 @@ class BoltDeclarer(ComponentDeclarer):
         """Prefer tasks that share the producer's Spark task, so that tuples pass by plain call."""
         return self._simple(GroupingKind.LOCAL_OR_SHUFFLE, source, stream)
 
+    @overload
+    def partial_key_grouping(
+        self, source: str, fields: Sequence[str] | str, stream: str = DEFAULT_STREAM
+    ) -> BoltDeclarer: ...
+
+    @overload
+    def partial_key_grouping(self, source: str, stream: str, fields: Sequence[str], /) -> BoltDeclarer: ...
+
     def partial_key_grouping(
         self, source: str, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
     ) -> BoltDeclarer:
         """Send tuples of one key to two tasks, each time to the one that got less from this producer."""
-        names, stream_id = _fields_and_stream(fields, stream)
+        names, stream_id = fields_and_stream(fields, stream)
         return self.grouping(source, Grouping(GroupingKind.PARTIAL_KEY, names), stream_id)
+
+    @overload
+    def custom_grouping(
+        self, source: str, grouping: CustomStreamGrouping, stream: str = DEFAULT_STREAM
+    ) -> BoltDeclarer: ...
+
+    @overload
+    def custom_grouping(self, source: str, stream: str, grouping: CustomStreamGrouping, /) -> BoltDeclarer: ...
 
     def custom_grouping(
         self, source: str, grouping: CustomStreamGrouping | str, stream: str | CustomStreamGrouping = DEFAULT_STREAM
     ) -> BoltDeclarer:
         """Let an object choose the tasks; see `CustomStreamGrouping`."""
-        chooser, stream_id = (stream, grouping) if isinstance(grouping, str) else (grouping, stream)
-        custom = cast(CustomStreamGrouping, chooser)
-        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=custom), cast(str, stream_id))
+        chooser, stream_id = chooser_and_stream(grouping, stream)
+        return self.grouping(source, Grouping(GroupingKind.CUSTOM, custom=chooser), stream_id)
 
 
-def _fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str]) -> tuple[tuple[str, ...], str]:
+def fields_and_stream(fields: Sequence[str] | str, stream: str | Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the names and the stream that a grouping on fields was given, in either order of arguments."""
     if isinstance(fields, str) and not isinstance(stream, str):
         fields, stream = stream, fields
     names = tuple(fields) if isinstance(fields, Iterable) and not isinstance(fields, str) else (fields,)
     return names, cast(str, stream)
+
+
+def chooser_and_stream(
+    grouping: CustomStreamGrouping | str, stream: str | CustomStreamGrouping
+) -> tuple[CustomStreamGrouping, str]:
+    """Return the object and the stream that a custom grouping was given, in either order of arguments."""
+    chooser, stream_id = (stream, grouping) if isinstance(grouping, str) else (grouping, stream)
+    return cast(CustomStreamGrouping, chooser), cast(str, stream_id)
 
 
 def declare_bolt(bolt_id: str, bolt: Any, parallelism: int | None, committer: bool = False) -> BoltDeclarer:
@@ -252,9 +286,9 @@ def declare_bolt(bolt_id: str, bolt: Any, parallelism: int | None, committer: bo
             f"bolt {bolt_id!r} is a spout ({type(bolt).__name__}); a topology has one spout: build a second topology "
             "for it"
         )
-    if isinstance(bolt, IBasicBolt) == isinstance(bolt, IBatchBolt):
+    if sum(isinstance(bolt, interface) for interface in _BOLT_KINDS) != 1:
         raise InvalidComponent(
-            f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of either IBasicBolt or IBatchBolt"
+            f"bolt {bolt_id!r} is a {_describe(bolt)}, expected an object of exactly one of {_names(_BOLT_KINDS)}"
         )
     committer = committer or isinstance(bolt, ICommitter)
     if committer and isinstance(bolt, IBasicBolt):
@@ -303,7 +337,7 @@ class TransactionalTopologyBuilder:
         if len(kinds) != 1:
             raise InvalidComponent(
                 f"spout {spout_id!r} is a {_describe(spout)}, expected an object of exactly one of "
-                f"{', '.join(interface.__name__ for interface in _SPOUT_KINDS)}"
+                f"{_names(_SPOUT_KINDS)}"
             )
         self._spout = SpoutDeclarer(spout_id, kinds[0], spout, parallelism)
 
@@ -320,7 +354,7 @@ class TransactionalTopologyBuilder:
         """
         return self.add(declare_bolt(bolt_id, bolt, parallelism))
 
-    def set_committer_bolt(self, bolt_id: str, bolt: IBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
+    def set_committer_bolt(self, bolt_id: str, bolt: AnyBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
         """Declare any BatchBolt as a committer."""
         return self.add(declare_bolt(bolt_id, bolt, parallelism, committer=True))
 
@@ -351,6 +385,10 @@ class TransactionalTopologyBuilder:
         check_graph(topology)
         check_shippable(topology)
         return topology
+
+
+def _names(interfaces: Iterable[type]) -> str:
+    return ", ".join(interface.__name__ for interface in interfaces)
 
 
 def _describe(obj: Any) -> str:

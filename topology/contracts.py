@@ -94,21 +94,22 @@ class IBasicBolt(IComponent):
         """Called when the worker is done with the topology; not when the worker is killed."""
 
 
-class IBatchBolt(IComponent):
-    """A bolt that looks at one batch: every task of every attempt gets a fresh copy of the declared object.
+class IBatchLifecycle(IComponent):
+    """What bolts of both kinds that look at one batch have in common: every task of every attempt gets a fresh copy.
 
-    Every task finishes every batch, with no tuples too. `finish_batch` runs only when the task provably holds
-    all its tuples.
+    It is the copy of the declared object. Every task finishes every batch, with no tuples too. `finish_batch` runs only
+    when the task provably holds all its tuples.
 
     A committer, and a bolt downstream of one, is *deferred*. It is prepared, executed and finished at the commit, all
     in the driver process and each task in one thread that lives as long as the topology: connections, registries and
-    static maps work as written. One that names in `gathers` what `execute` gathers is executed on the executors.
+    static maps work as written. One that names in `gathers` what it gathers is executed on the executors.
     """
 
     gathers: Sequence[str] | None = None
-    """Names of all the attributes that `execute` changes, each of plain data (numbers, text, bytes, dates, containers,
+    """Names of all the attributes that executing changes, each of plain data (numbers, text, bytes, dates, containers,
     arrays, registered classes). Where the bolt is deferred it is then prepared and executed on the executors, the
-    attributes travel, and at the commit a fresh copy is prepared in the driver, given them, and finished.
+    attributes travel, and at the commit a fresh copy is prepared in the driver, given them, and finished. None: it does
+    not say.
     """
 
     @abstractmethod
@@ -116,16 +117,23 @@ class IBatchBolt(IComponent):
         """Called once, before the first tuple."""
 
     @abstractmethod
-    def execute(self, tup: Tuple) -> None:
-        """Called once a tuple."""
-
-    @abstractmethod
     def finish_batch(self) -> None:
         """Called once, after the last tuple."""
 
 
-class IArrowBatchBolt(IBatchBolt):
-    """A BatchBolt that takes record batches: the engine makes some of the tuples that row components emit."""
+class IBatchBolt(IBatchLifecycle):
+    """A bolt that looks at one batch, tuple by tuple; see `IBatchLifecycle` for when and where it is called."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple) -> None:
+        """Called once a tuple."""
+
+
+class IArrowBatchBolt(IBatchLifecycle):
+    """A bolt that looks at one batch, as record batches: the engine makes some of the tuples that row components emit.
+
+    Its sibling for tuples is `IBatchBolt`: a bolt is one or the other.
+    """
 
     @abstractmethod
     def execute_batch(self, batch: pyarrow.RecordBatch) -> None:
@@ -138,12 +146,6 @@ class IArrowBatchBolt(IBatchBolt):
         Raises:
             FailedException: the attempt is to be replayed. Anything else stops the topology.
         """
-
-    def execute(self, tup: Tuple) -> None:
-        """Never called by Stormline."""
-        raise NotImplementedError(
-            f"{type(self).__name__} takes record batches: call execute_batch(batch), the engine never calls execute"
-        )
 
 
 class ICommitter:
@@ -165,25 +167,46 @@ class ISpout(IComponent):
     after another. For a spout whose batches depend on their metadata alone, never on what an emitter remembers."""
 
 
-class ITransactionalCoordinator(StormInterface):
-    """Decides what the batches are. One lives in the driver."""
+class ICoordinator(StormInterface):
+    """What coordinators of all three kinds of spout have in common. One lives in the driver.
 
-    def resume(self, prev_metadata: Metadata) -> None:
-        """Called once, before is_ready, with the newest stored metadata; None where no transaction is stored."""
+    What a coordinator of another class leaves out is done as here; so too with emitters.
+    """
 
     def is_ready(self) -> bool:
         """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
         return True
 
-    @abstractmethod
-    def initialize_transaction(self, txid: int, prev_metadata: Metadata) -> Metadata:
-        """Return what defines batch `txid`: called once a txid, in order; `prev_metadata` is None for txid 1."""
+    def is_ready_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
+        """Tell whether a new batch may begin, where that depends on how far each partition has been read.
+
+        It is this that the engine asks; unless overridden it asks `is_ready`.
+        """
+        return self.is_ready()
 
     def close(self) -> None:
         """Called when the topology stops."""
 
 
-class ITransactionalEmitter(StormInterface):
+class IEmitter(StormInterface):
+    """What emitters of all three kinds of spout have in common; see `ISpout` for where they live."""
+
+    def close(self) -> None:
+        """Called when the worker is done with the topology; not when the worker is killed."""
+
+
+class ITransactionalCoordinator(ICoordinator):
+    """Decides what the batches are. One lives in the driver."""
+
+    def resume(self, prev_metadata: Metadata) -> None:
+        """Called once, before is_ready, with the newest stored metadata; None where no transaction is stored."""
+
+    @abstractmethod
+    def initialize_transaction(self, txid: int, prev_metadata: Metadata) -> Metadata:
+        """Return what defines batch `txid`: called once a txid, in order; `prev_metadata` is None for txid 1."""
+
+
+class ITransactionalEmitter(IEmitter):
     """Emits batches: the same txid and metadata must give the same tuples, on every attempt, in every process."""
 
     @abstractmethod
@@ -192,9 +215,6 @@ class ITransactionalEmitter(StormInterface):
 
     def cleanup_before(self, txid: int) -> None:
         """Called after each `emit_batch`, with the last committed txid: what is strictly before it may go."""
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
 
 
 class ITransactionalSpout(ISpout):
@@ -215,22 +235,15 @@ class ITransactionalSpout(ISpout):
         """Return the emitter of one task."""
 
 
-class IPartitionedCoordinator(StormInterface):
+class IPartitionedCoordinator(ICoordinator):
     """Says how many partitions there are. One lives in the driver."""
 
     @abstractmethod
     def num_partitions(self) -> int:
         """Return the present number of partitions: 0, 1, …; it may grow."""
 
-    def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
-        return True
 
-    def close(self) -> None:
-        """Called when the topology stops."""
-
-
-class IPartitionedEmitter(StormInterface):
+class IPartitionedEmitter(IEmitter):
     """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …"""
 
     @abstractmethod
@@ -248,9 +261,6 @@ class IPartitionedEmitter(StormInterface):
         self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
     ) -> None:
         """Emit again exactly what the call that returned `metadata` emitted."""
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
 
 
 class IPartitionedTransactionalSpout(ISpout):
@@ -271,18 +281,11 @@ class IPartitionedTransactionalSpout(ISpout):
         """Return the emitter of one task."""
 
 
-class IOpaqueCoordinator(StormInterface):
+class IOpaqueCoordinator(ICoordinator):
     """Says when a new batch may begin. One lives in the driver."""
 
-    def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
-        return True
 
-    def close(self) -> None:
-        """Called when the topology stops."""
-
-
-class IOpaqueEmitter(StormInterface):
+class IOpaqueEmitter(IEmitter):
     """Emits the partitions of one task, each from where its last transaction left off.
 
     A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
@@ -305,9 +308,6 @@ class IOpaqueEmitter(StormInterface):
 
         None: this partition gives nothing now, and its old position is kept; after tuples that is an error.
         """
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
 
 
 class IOpaquePartitionedTransactionalSpout(ISpout):
@@ -347,4 +347,6 @@ class ICommitterTransactionalSpout(ABC):
 
 
 AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
-AnyBolt = IBasicBolt | IBatchBolt
+AnyBatchBolt = IBatchBolt | IArrowBatchBolt
+AnyBolt = IBasicBolt | AnyBatchBolt
+AnyComponent = AnySpout | AnyBolt

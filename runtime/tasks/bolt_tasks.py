@@ -18,7 +18,7 @@ from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.gathering import gathered_by
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
@@ -29,7 +29,7 @@ At = tuple[Calls, TransactionAttempt]
 Emitted = Sequence[tuple[str, int | None, Packed]]
 
 
-def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> None:
+def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> None:
     """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
     if isinstance(bolt, IArrowBatchBolt):
         bolt.execute_batch(delivered(tuples, source))
@@ -104,7 +104,7 @@ class BatchBoltTask:
 
     def __init__(
         self,
-        bolt: IBatchBolt,
+        bolt: AnyBatchBolt,
         component: str,
         task: int,
         collector: TaskCollector,
