@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
-from stormline.topology.builder import (
-    BoltDeclarer,
-    TransactionalTopologyBuilder,
-    chooser_and_stream,
-    declare_bolt,
-    fields_and_stream,
-)
+from stormline.topology.builder import TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     AnyBolt,
@@ -21,6 +15,7 @@ from stormline.topology.contracts import (
     ITransactionalEmitter,
     ITransactionalSpout,
 )
+from stormline.topology.declarers import BoltDeclarer, chooser_and_stream, fields_and_stream
 from stormline.topology.errors import InvalidComponent, InvalidGrouping, InvalidId, InvalidStream, NoRemoteDRPC
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, CustomStreamGrouping, GlobalStreamId, GroupingKind
