@@ -5,18 +5,22 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 from stormline import (
     BaseOpaquePartitionedTransactionalSpout,
     FailedException,
     Fields,
     IOpaqueCoordinator,
     IOpaqueEmitter,
+    TransactionalTopologyBuilder,
     TransactionAttempt,
 )
 from stormline.runtime.coordination.batch_store import BATCHES
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.rotating_state import RotatingState
-from tests.laws.kit import ID, TIMEOUT_SECS, running, stored, topology_of
+from tests.laws.kit import ID, TIMEOUT_SECS, Commits, running, stored, topology_of
 
 OTHER_ROWS = [7, 8, 9]
 
@@ -118,3 +122,34 @@ def test_all_that_defines_a_batch_is_durable_when_its_commit_begins() -> None:
     ((partition, position, rows, checksum, gave),) = batch["partitions"]
     assert (partition, position, rows, gave) == (0, 3, 3, True)
     assert checksum > 0
+
+
+def test_the_next_driver_gives_the_batch_that_the_dead_one_had_begun_to_commit_under_the_same_id() -> None:
+    server = MemoryStateServer()
+    source = Source([1, 2, 3], batches=1)
+    effects: list[tuple[int, list[int]]] = []
+
+    class Dies(Commits):
+        def prepare(self, conf: Any, context: Any, collector: Any, attempt: TransactionAttempt) -> None:
+            super().prepare(conf, context, collector, attempt)
+            self.commit_id = context.commit_id(attempt)
+
+        def finish_batch(self) -> None:
+            effects.append((self.commit_id, self.rows))
+            if len(effects) == 1:
+                raise ZeroDivisionError("the driver ends here, after an effect")
+
+    builder = TransactionalTopologyBuilder(ID, "spout", source)
+    builder.set_bolt("dies", Dies()).global_grouping("spout")
+    one_at_a_time = {"topology__max__spout__pending": 1}
+    with (
+        running(builder.build_topology(), server, **one_at_a_time) as handle,
+        pytest.raises(TopologyFailed, match="the driver ends here"),
+    ):
+        handle.await_committed(1, TIMEOUT_SECS)
+    source.rows = [1, 2, 3, 4, 5]
+    with running(builder.build_topology(), server, **one_at_a_time) as handle:
+        handle.await_committed(1, TIMEOUT_SECS)
+    assert source.emitted[-1] == (1, [1, 2, 3, 4, 5])
+    assert [rows for _, rows in effects] == [[1, 2, 3], [1, 2, 3]]
+    assert effects[0][0] == effects[1][0] > 0

@@ -40,20 +40,20 @@ def test_there_are_ten_laws_with_names_of_their_own() -> None:
 def test_modules_and_tests_that_a_law_names_exist(number: int) -> None:
     named = [word for word in in_backquotes(section(number)) if word.endswith(".py")]
     assert [word for word in named if not is_file_of_the_project(word)] == []
-    assert [word for word in in_backquotes(part(number, "Kept in")) if word.endswith(".py")]
+    assert [word for word in in_backquotes(part(number, "Enforced in")) if word.endswith(".py")]
 
 
 @pytest.mark.parametrize("number", laws())
 def test_every_law_has_a_module_of_tests_by_its_number_and_name(number: int) -> None:
     module = f"test_law_{number:02}_{laws()[number].replace(' ', '_')}.py"
-    assert module in in_backquotes(part(number, "Tried by"))
+    assert module in in_backquotes(part(number, "Tested by"))
     text = (ROOT / "tests" / "laws" / module).read_text(encoding="utf-8")
     assert f"aw {number} ({laws()[number]})" in text.partition("\n")[0], f"{module} begins with its law"
 
 
 @pytest.mark.parametrize("number", laws())
 def test_mutants_and_rows_that_a_law_names_exist_and_are_of_this_law(number: int) -> None:
-    tried = part(number, "Tried by")
+    tried = part(number, "Tested by")
     of_law = {mutant.name for mutant in MUTANTS if mutant.law == f"{number} {laws()[number]}"}
     mutants = re.search(r"mutants?\s+((?:`[\w-]+`(?:, )?\s*)+)", tried)
     assert mutants is None or [name for name in in_backquotes(mutants[1]) if name not in of_law] == []
