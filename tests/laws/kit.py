@@ -50,7 +50,12 @@ class Commits(BaseTransactionalBolt, ICommitter):
 
 def committing(at_commit: AtCommit) -> Commits:
     """Return a committer with an `at_commit` of its own."""
-    return type("CommitsHere", (Commits,), {"at_commit": staticmethod(at_commit)})()
+
+    class CommitsHere(Commits):
+        pass
+
+    CommitsHere.at_commit = staticmethod(at_commit)
+    return CommitsHere()
 
 
 def numbers(count: int, take: int = 5) -> MemoryTransactionalSpout:

@@ -141,14 +141,13 @@ def test_the_next_driver_gives_the_batch_that_the_dead_one_had_begun_to_commit_u
 
     builder = TransactionalTopologyBuilder(ID, "spout", source)
     builder.set_bolt("dies", Dies()).global_grouping("spout")
-    one_at_a_time = {"topology__max__spout__pending": 1}
     with (
-        running(builder.build_topology(), server, **one_at_a_time) as handle,
+        running(builder.build_topology(), server, topology__max__spout__pending=1) as handle,
         pytest.raises(TopologyFailed, match="the driver ends here"),
     ):
         handle.await_committed(1, TIMEOUT_SECS)
     source.rows = [1, 2, 3, 4, 5]
-    with running(builder.build_topology(), server, **one_at_a_time) as handle:
+    with running(builder.build_topology(), server, topology__max__spout__pending=1) as handle:
         handle.await_committed(1, TIMEOUT_SECS)
     assert source.emitted[-1] == (1, [1, 2, 3, 4, 5])
     assert [rows for _, rows in effects] == [[1, 2, 3], [1, 2, 3]]
