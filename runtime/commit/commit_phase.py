@@ -7,7 +7,6 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -96,11 +95,11 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
-        begun = time.monotonic()
+        begun = self._env.world.monotonic()
         self.collector.take_over()
         self._guarded(self._prepare, "prepare")
         self._guarded(lambda: self._execute(inbox), "execute")
-        self.executing_secs = time.monotonic() - begun
+        self.executing_secs = self._env.world.monotonic() - begun
         self._guarded(self._finish, "finish_batch")
         self.collector.close()
         if self._context.metrics is not None:
@@ -133,7 +132,7 @@ class CommitTask:
         if self.basic:
             tell_of_emits(self._context, self.collector)
         else:
-            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector)
+            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector, self._env.world)
 
     def _finish(self) -> None:
         self._bolt.finish_batch()

@@ -68,7 +68,7 @@ class ExecutorPart:
             partial(self._run_task, part, given, task, replies)
             for given, task in zip(part.tasks, self._tasks, strict=True)
         ]
-        run_side_by_side(calls, COMMIT_THREADS_MAX)
+        run_side_by_side(env.world, calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
     def _run_task(self, part: CommitPart, given: RemoteTask, task: CommitTask, replies: list[TaskReply]) -> None:

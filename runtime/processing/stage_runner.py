@@ -115,7 +115,7 @@ class StageRunner:
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
         """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
-        watch = Stopwatch()
+        watch = Stopwatch(self._env.world)
         return watch.outside(self._run(watch.inside(incoming), watch))
 
     def _run(self, incoming: Iterable[SlotBlock], watch: Stopwatch) -> Iterator[SlotBlock]:

@@ -16,6 +16,7 @@ from stormline.runtime.tasks.user_code import run_guarded
 from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
 from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
@@ -112,6 +113,7 @@ class BatchBoltTask:
         at: At,
         gathers: Sequence[str] | None,
         context: TaskContext,
+        world: World,
     ) -> None:
         self.collector = collector
         self.bolt = bolt
@@ -121,7 +123,7 @@ class BatchBoltTask:
         self._at = at
         self._gathers = gathers
         self.context = context
-        self._executes = hooked_batch_bolt(bolt, context, collector)
+        self._executes = hooked_batch_bolt(bolt, context, collector, world)
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
@@ -213,6 +215,6 @@ def begin_batch(
         bolt.prepare(env.conf(component), context, collector, attempt)
         collector.flush()
         gathers = gathered_by(planned.component.obj) if planned.deferred else None
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers, context))
+        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers, context, env.world))
 
     return made[0] if run_guarded(prepare, component, task, "prepare", on_failure, *at) else None

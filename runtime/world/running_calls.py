@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Collection
+from threading import get_ident
 from typing import NamedTuple
 
 from stormline.runtime.world.thread_stack import place_of
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 
 
@@ -31,13 +31,14 @@ class Calls:
     A call is of many tuples, so that it costs nothing a tuple.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._monotonic = world.monotonic
         self._by_thread: dict[int, list[_Call]] = {}
 
     def begin(self, component: str, task: int | None, where: str, attempt: TransactionAttempt) -> None:
         """Take note that this thread calls user code."""
-        thread = threading.get_ident()
-        call = (component, task, where, attempt, time.monotonic())
+        thread = get_ident()
+        call = (component, task, where, attempt, self._monotonic())
         calls = self._by_thread.get(thread)
         if calls is None:
             self._by_thread[thread] = [call]
@@ -46,7 +47,7 @@ class Calls:
 
     def end(self) -> None:
         """Take note that the call that has begun last in this thread has ended."""
-        thread = threading.get_ident()
+        thread = get_ident()
         calls = self._by_thread[thread]
         calls.pop()
         if not calls:
@@ -58,7 +59,7 @@ class Calls:
         for thread, calls in list(self._by_thread.items()):
             # Where one is within another, the inner one is the one that waits for nobody.
             for component, task, where, attempt, begun in calls[-1:]:
-                took = time.monotonic() - begun
+                took = self._monotonic() - begun
                 if took >= secs and (attempts is None or attempt in attempts):
                     who = f"{where} of {component!r}" + ("" if task is None else f", task {task},")
                     text = f"{who} for {took:.1f} s, in transaction {attempt}, at {place_of(thread)}"

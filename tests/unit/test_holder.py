@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from stormline.runtime.state.driver_mark import leave_mark
 
 from stormline.runtime.state import driver_identity as holder_module
 from stormline.runtime.state.driver_identity import DriverIdentity
-from stormline.runtime.state.driver_mark import leave_mark
 from tests.kit import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what is provable needs Linux's /proc")

@@ -13,10 +13,11 @@ from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, Rolle
 
 from stormline.runtime.errors import Fenced, InvalidPath, StateCorrupt
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.session import MakeClient
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.scheduler import Process
-from tests.simulation.stand_ins import stand_ins
+from tests.simulation.stand_ins import handed_in, sealed_off
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Op, ZooKeeper
 from tests.state_store_contract import RotatingStateContract, StateStoreContract
@@ -56,14 +57,17 @@ class StoreInProcess:
 
 
 class SimulatedBackend:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, make_client: MakeClient) -> None:
         self.world = world
+        self.handed_in = handed_in(world)
+        self.make_client = make_client
         self.stores: list[StoreInProcess] = []
 
     def open(self, topology_id: str = "topo", root: str = "/storm", **options: Any) -> Any:
         process = Process(self.world, f"driver {len(self.world.processes)}")
         self.world.processes.append(process)
-        arguments = {"session_timeout_ms": 5000, "connection_timeout_ms": 5000, **options}
+        given = {"world": self.handed_in, "make_client": self.make_client}
+        arguments = {"session_timeout_ms": 5000, "connection_timeout_ms": 5000, **given, **options}
         open_it = partial(ZooKeeperStateStore.open, "zookeeper", root, topology_id, **arguments)
         self.stores.append(StoreInProcess(process, call(process, open_it)))
         return self.stores[-1]
@@ -89,8 +93,8 @@ def backend() -> Iterator[SimulatedBackend]:
             world.clients[process] = SimKazooClient(process, world.zookeeper, world.faults, timeout)
             return world.clients[process]
 
-        with stand_ins(world, client):
-            yield SimulatedBackend(world)
+        with sealed_off(world):
+            yield SimulatedBackend(world, client)
 
 
 class TestZooKeeperStateStore(StateStoreContract):
