@@ -18,6 +18,7 @@ from stormline.runtime.spark.call_watch import read_calls, watch_calls
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.world.running_calls import Calls, told
+from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
 from tests.kit import PlainSpout, Ranges, Store, eventually
 
@@ -123,7 +124,7 @@ def test_a_time_out_names_the_call_that_hangs_and_its_line(
 
 
 def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
-    calls = Calls()
+    calls = Calls(REAL)
     calls.begin("spout", 1, "the emitter", FIRST)
     calls.begin("count", None, "execute", FIRST)
     (report,) = calls.reports()
@@ -138,8 +139,8 @@ def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
 
 
 def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> None:
-    calls = Calls()
-    emitters = OwnThread("emitter")
+    calls = Calls(REAL)
+    emitters = OwnThread(REAL, "emitter")
 
     def ask() -> None:
         calls.begin("spout", 2, "the emitter", FIRST)
@@ -157,7 +158,7 @@ def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> No
 
 
 def test_no_more_than_some_calls_are_told() -> None:
-    calls = Calls()
+    calls = Calls(REAL)
 
     def call(task: int) -> None:
         calls.begin("count", task, "execute", FIRST)
