@@ -6,18 +6,17 @@ from functools import partial
 
 from stormline.runtime.commit.commit_phase import CommitTask
 from stormline.runtime.commit.executor_messages import (
-    Delivery,
-    pack_deliveries,
+    packed,
     read_part,
     seal_reply,
     second_execution,
-    unpack_deliveries,
 )
-from stormline.runtime.messages.commit_request import CommitPart, PackedDelivery, PartReply, RemoteTask, TaskReply
+from stormline.runtime.messages.commit_request import CommitPart, PartReply, TaskReply
 from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.world.daemon_threads import run_side_by_side
 from stormline.topology.errors import CorruptData
 
@@ -56,41 +55,32 @@ class ExecutorPart:
     def _run_part(self, part: CommitPart) -> tuple[TaskReply, ...]:
         env = self._env
         env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
-        result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
+        result = AttemptResult(part.attempt, deferred={task.task: task.given for task in part.tasks})
         self._tasks = [
-            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)
-            for given in part.tasks
+            CommitTask(env, env.plan.components[env.component_of(remote.task)], remote.task, result)
+            for remote in part.tasks
         ]
         if self._abandoned:
             return ()
         replies: list[TaskReply] = []
-        calls = [
-            partial(self._run_task, part, given, task, replies)
-            for given, task in zip(part.tasks, self._tasks, strict=True)
-        ]
+        calls = [partial(self._run_task, part, task, replies) for task in self._tasks]
         run_side_by_side(env.world, calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
-    def _run_task(self, part: CommitPart, given: RemoteTask, task: CommitTask, replies: list[TaskReply]) -> None:
-        env, component = self._env, self._env.component_of(given.task)
-        inbox: list[Delivery] = []
-        sent: list[PackedDelivery] = []
+    def _run_task(self, part: CommitPart, task: CommitTask, replies: list[TaskReply]) -> None:
+        sent: list[Delivery] = []
         failures: list[Failure] = []
-        at = (env.calls, part.attempt)
+        at = (self._env.calls, part.attempt)
 
-        def read() -> None:  # the user's serializers read here, and write below
-            inbox.extend(unpack_deliveries(given.inbox, part.attempt, env))
+        def write() -> None:  # the user's serializers
+            sent.extend(packed(task.sent, self._env))
 
-        def write() -> None:
-            sent.extend(pack_deliveries(task.sent, env))
-
-        if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
-            task.run(inbox)
-            if task.failure is not None:
-                failures.append(task.failure)
-            else:
-                run_guarded(write, component, given.task, "emit", failures.append, *at)
-        replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
+        task.run(())
+        if task.failure is not None:
+            failures.append(task.failure)
+        else:
+            run_guarded(write, task.component, task.task, "emit", failures.append, *at)
+        replies.append(TaskReply(task.task, sent, failures[0] if failures else None, task.metrics))
 
     def abandon(self) -> None:
         """Begin no further call of user code."""

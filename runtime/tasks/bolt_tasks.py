@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from stormline.runtime.messages.wave import DeferredTask, Failure
+from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.gathered import OtherState, pack_gathered
 from stormline.runtime.tasks.task_context import TaskContext
@@ -14,7 +14,6 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.tasks.user_code import run_guarded
 from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
-from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
@@ -27,7 +26,6 @@ from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
 At = tuple[Calls, TransactionAttempt]
-Emitted = Sequence[tuple[str, int | None, Packed]]
 
 
 def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> None:
@@ -159,12 +157,12 @@ class BatchBoltTask:
         """Clean up the hooks that the bolt has added."""
         self.context.clean_up()
 
-    def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
+    def gathered(self, registry: Registry) -> bytes:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
         self._other.check(self._who())
-        return DeferredTask(pack_gathered(self.bolt, self._gathers, self._who(), registry), emitted)
+        return pack_gathered(self.bolt, self._gathers, self._who(), registry)
 
     def _who(self) -> str:
         return f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"

@@ -31,12 +31,16 @@ from stormline.topology.plan import Edge, Placement, Plan
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
 from stormline.topology.spout_parts import EMITTER, check_part
+from stormline.topology.streams import StreamDeclaration
 from stormline.topology.tuples import TupleSource
 
 log = logging.getLogger("stormline")
 
 _DEFAULTS = {key: known.default for key, known in KNOWN_KEYS.items() if known.default is not None}
 _ATOMS = (str, bytes, int, float, bool, type(None))
+
+Outlet = tuple[str, StreamDeclaration, Sequence[Edge], frozenset[int]]
+"""A stream of a component: its name and declaration, its subscriptions, and the tasks that these may reach."""
 
 
 def registry_of(plan: Plan) -> Registry:
@@ -86,6 +90,7 @@ class TaskEnvironment:
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
+        self._outlets: dict[str, tuple[bool, Sequence[Outlet]]] = {}
         self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
     def conf(self, component: str) -> Conf:
@@ -181,6 +186,17 @@ class TaskEnvironment:
             split = partitioning.fields if kind is GroupingKind.FIELDS else partitioning.partial_key
             return self._naming_fields(edge, split(self._key(edge, len(tasks)), tasks))
         return partitioning.shuffle(tasks, seed)
+
+    def outlets(self, component: str) -> tuple[bool, Sequence[Outlet]]:
+        """Return whether a component's tuples are to be logged, and what each of its collectors is made of."""
+        found = self._outlets.get(component)
+        if found is None:
+            outlets = []
+            for stream, declaration in self.plan.components[component].component.streams.items():
+                edges = self.plan.out_edges(component, stream)
+                outlets.append((stream, declaration, edges, self.listeners(edges)))
+            found = self._outlets[component] = self.debug(component), outlets
+        return found
 
     def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
         """Return all tasks that these subscriptions may reach."""

@@ -6,6 +6,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable
+from threading import get_ident
 from types import TracebackType
 
 import cloudpickle
@@ -91,7 +92,9 @@ def run_guarded(
 
     While it runs `calls` knows of it.
     """
-    calls.begin(component, task, where, attempt)
+    running, thread = calls.running, get_ident()
+    outer = running.get(thread)  # the call that this one is within, if any
+    running[thread] = (component, task, where, attempt, calls.monotonic())
     try:
         call()
     except AttemptAborted:
@@ -102,5 +105,5 @@ def run_guarded(
         on_failure(failure_of(error, component, task, where))
         return False
     finally:
-        calls.end()
+        running[thread] = outer
     return True

@@ -14,6 +14,8 @@ import pytest
 
 from stormline.runtime.errors import AlreadyRunning, Fenced, InvalidPath, SessionLost, ZooKeeperUnreachable
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.world.machine import Machine
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper import claim as claiming
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError

@@ -184,8 +184,8 @@ class Blocks:
         self._read(b"\1" + blocks.msgpack.packb(_packable(restructured(rng, rng.choice(self.values)))))
 
     def _read(self, data: bytes) -> None:
-        for segment in blocks.decode(data, ORIGIN).segments:
-            _use(segment.packed)
+        for _, delivery in blocks.decode(data, ORIGIN).segments:
+            _use(delivery.tuples)
 
     def as_rows(self, rng: Random) -> None:
         _use(Packed(9, mutated(rng, rng.choice(self.rows), self.rows), ROWS))

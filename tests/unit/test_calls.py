@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,17 @@ from tests.kit import PlainSpout, Ranges, Store, eventually
 FIRST, SECOND = TransactionAttempt(7, 3), TransactionAttempt(8, 1)
 GO_ON = threading.Event()
 HERE = re.escape(__file__)
+
+
+def begin(calls: Calls, component: str, task: int | None, where: str, attempt: TransactionAttempt) -> Any:
+    """Do in this thread what `run_guarded` does before a call; return what it does after it with `end`."""
+    outer = calls.running.get(threading.get_ident())
+    calls.running[threading.get_ident()] = (component, task, where, attempt, time.monotonic())
+    return outer
+
+
+def end(calls: Calls, outer: Any) -> None:
+    calls.running[threading.get_ident()] = outer
 
 
 @pytest.fixture(autouse=True)
@@ -125,16 +137,16 @@ def test_a_time_out_names_the_call_that_hangs_and_its_line(
 
 def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
     calls = Calls(REAL)
-    calls.begin("spout", 1, "the emitter", FIRST)
-    calls.begin("count", None, "execute", FIRST)
+    none = begin(calls, "spout", 1, "the emitter", FIRST)
+    outer = begin(calls, "count", None, "execute", FIRST)
     (report,) = calls.reports()
     assert (report.component, report.task, report.attempt) == ("count", None, FIRST)
     assert re.fullmatch(r"execute of 'count' for 0\.\d s, in transaction 7:3, at .+", report.text)
     assert calls.reports((SECOND,)) == []
     assert calls.reports(secs=100) == []
-    calls.end()
+    end(calls, outer)
     assert [report.component for report in calls.reports((FIRST,))] == ["spout"]
-    calls.end()
+    end(calls, none)
     assert calls.reports() == []
 
 
@@ -143,9 +155,9 @@ def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> No
     emitters = OwnThread(REAL, "emitter")
 
     def ask() -> None:
-        calls.begin("spout", 2, "the emitter", FIRST)
+        begin(calls, "spout", 2, "the emitter", FIRST)
         emitters.call(hang)
-        calls.end()
+        end(calls, None)
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -161,9 +173,9 @@ def test_no_more_than_some_calls_are_told() -> None:
     calls = Calls(REAL)
 
     def call(task: int) -> None:
-        calls.begin("count", task, "execute", FIRST)
+        begin(calls, "count", task, "execute", FIRST)
         hang()
-        calls.end()
+        end(calls, None)
 
     threads = [threading.Thread(target=call, args=(task,)) for task in range(5)]
     for thread in threads:
@@ -190,31 +202,31 @@ class TestWatch:
         monkeypatch.setattr(call_watch, "LONG_SECS_MAX", 0.05)
         env = self.env()
         watch_calls(env, str(tmp_path))
-        env.calls.begin("store", 2, "execute", FIRST)
+        begin(env.calls, "store", 2, "execute", FIRST)
         eventually(lambda: "topology watched has long been in execute of 'store', task 2, for 0." in caplog.text)
         (report,) = read_calls(str(tmp_path), {FIRST, SECOND})
         assert (report.component, report.task, report.attempt) == ("store", 2, FIRST)
         assert ", for 0." in report.text
         assert read_calls(str(tmp_path), {SECOND}) == []
-        env.calls.end()
+        end(env.calls, None)
         eventually(lambda: not list(tmp_path.iterdir()))
-        env.calls.begin("store", 2, "execute", SECOND)
+        begin(env.calls, "store", 2, "execute", SECOND)
         eventually(lambda: list(tmp_path.glob("*.json")))
         env.close()
         eventually(lambda: not list(tmp_path.iterdir()))
-        env.calls.end()
+        end(env.calls, None)
 
     def test_a_call_is_told_of_again_only_after_twice_as_long(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(call_watch, "LONG_SECS_MAX", 0.05)
         env = self.env(**{"topology.enable.message.timeouts": False})
-        env.calls.begin("store", 2, "execute", FIRST)
+        begin(env.calls, "store", 2, "execute", FIRST)
         watch_calls(env, None)
         eventually(lambda: caplog.text.count("execute of 'store', task 2, for ") >= 3)
         assert caplog.text.count("task 2, for") < 8
         env.close()
-        env.calls.end()
+        end(env.calls, None)
 
     def test_a_directory_that_is_not_there_or_holds_other_things_harms_nothing(self, tmp_path: Path) -> None:
         (tmp_path / "1.json").write_text("[[1]]")

@@ -21,7 +21,17 @@ import pandas
 import pyarrow as pa
 import pytest
 
-from stormline import BaseTransactionalBolt, Config, Fields, ICommitter, TransactionAttempt, Tuple, Values
+from stormline import (
+    BaseTransactionalBolt,
+    Config,
+    Fields,
+    ICommitter,
+    MemoryTransactionalSpout,
+    TransactionalTopologyBuilder,
+    TransactionAttempt,
+    Tuple,
+    Values,
+)
 from stormline.errors import NotGathered, TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, pack_gathered, restore_gathered
@@ -290,11 +300,11 @@ class Shares(Holder):
 def test_what_a_commit_changes_in_the_same_process_is_not_blamed_on_execute(beforehand: bool) -> None:
     with ExitStack() as commit:
         if beforehand:
-            commit.enter_context(COMMIT_CALLS.noted())
+            commit.enter_context(COMMIT_CALLS)
         other = OtherState(Shares(own=Shares.kept), [], alone=True)
         other.before_execute()
         if not beforehand:
-            commit.enter_context(COMMIT_CALLS.noted())
+            commit.enter_context(COMMIT_CALLS)
         Shares.kept[len(Shares.kept)] = 1
         if not beforehand:
             commit.close()
@@ -352,3 +362,44 @@ def test_a_class_that_was_not_registered_stops_the_topology_before_anything_is_c
     with pytest.raises(TopologyFailed, match=r"bolt 'store' \(Registered\), task \d, gathers 'points', which holds a "):
         run(Registered())
     assert LEDGERS["t"].trail == []
+
+
+class Announces(BaseTransactionalBolt, ICommitter):
+    """Emits in each of its calls."""
+
+    gathers = ("rows",)
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.rows = 0
+        self._emit = lambda word: collector.emit([batch_id, word])
+        self._emit("prepare")
+
+    def execute(self, tup: Any) -> None:
+        self.rows += 1
+        self._emit("execute")
+
+    def finish_batch(self) -> None:
+        self._emit(f"finish {self.rows}")
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("attempt", "word"))
+
+
+class Hears(BaseTransactionalBolt):
+    heard: ClassVar[list[str]] = []
+
+    def execute(self, tup: Any) -> None:
+        self.heard.append(tup[1])
+
+    def finish_batch(self) -> None:
+        pass
+
+
+def test_what_a_bolt_that_gathers_emits_reaches_the_next_one_once_though_it_is_prepared_twice() -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout({0: [[1], [2]]}, ["value"], 2))
+    builder.set_bolt("announces", Announces()).global_grouping("spout")
+    builder.set_bolt("hears", Hears()).global_grouping("announces")
+    Hears.heard.clear()
+    with InProcessCluster() as cluster:
+        cluster.submit_topology("t", {}, builder.build_topology()).await_committed(1)
+    assert Hears.heard == ["prepare", "execute", "execute", "finish 2"]

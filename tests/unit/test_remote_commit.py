@@ -13,22 +13,23 @@ from stormline import Config, TransactionAttempt, compile_topology
 from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.cluster.topology_handle import TopologyHandle
+from stormline.runtime.commit.commit_phase import CommitTask
 from stormline.runtime.commit.executor_messages import (
-    pack_deliveries,
+    packed,
     read_part,
     read_reply,
     seal_reply,
     second_execution,
     split,
-    unpack_deliveries,
 )
 from stormline.runtime.commit.executor_part import ExecutorPart
 from stormline.runtime.errors import EngineStopped, TopologyFailed
-from stormline.runtime.messages.commit_request import CommitRequest, PackedDelivery, PartReply, RemoteTask, TaskReply
+from stormline.runtime.messages.commit_request import CommitRequest, PartReply, RemoteTask, TaskReply
 from stormline.runtime.messages.engine import EngineFailure
-from stormline.runtime.messages.wave import DeferredTask
+from stormline.runtime.messages.wave import AttemptResult, DeferredTask
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
 from stormline.topology.errors import CorruptData
 from tests.kit import eventually, line, numbers
@@ -45,11 +46,11 @@ def environment(path: Path, tasks: int = 2) -> TaskEnvironment:
 
 
 def request(tasks: int = 5) -> CommitRequest:
-    delivery = PackedDelivery(0, 1, 2, Packed(3, b"packed"))
+    delivery = Delivery(0, 1, 2, Packed(3, b"packed"))
     return CommitRequest(
         ATTEMPT,
         ("a", "b"),
-        tuple(RemoteTask(task, DeferredTask(gathered=b"gathered"), [delivery]) for task in range(tasks)),
+        tuple(RemoteTask(task, DeferredTask(b"gathered", [delivery])) for task in range(tasks)),
     )
 
 
@@ -66,7 +67,7 @@ def test_a_spark_task_that_spark_has_begun_before_is_refused() -> None:
 def test_a_refused_spark_task_runs_no_user_code_and_does_not_even_look_at_its_input(tmp_path: Path) -> None:
     store = FencedStore(tmp_path / "store")
     env = environment(store.path)
-    for sealed in [*split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask(), []),)), 1), b"not a part"]:
+    for sealed in [*split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask()),)), 1), b"not a part"]:
         slot = ExecutorPart(env, sealed, spark_attempt=1)
         slot.run()
         reply = read_reply(slot.sealed_reply())
@@ -105,7 +106,7 @@ def test_a_part_or_a_reply_that_was_cut_or_changed_is_noticed() -> None:
 
 def test_a_part_that_was_cut_runs_nothing_and_says_so(tmp_path: Path) -> None:
     env = environment(tmp_path / "store")
-    (sealed,) = split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask(), []),)), 1)
+    (sealed,) = split(CommitRequest(ATTEMPT, ("store",), (RemoteTask(2, DeferredTask()),)), 1)
     slot = ExecutorPart(env, sealed[:-2], 0)
     slot.run()
     assert read_reply(slot.sealed_reply()).refusal == (
@@ -116,12 +117,17 @@ def test_a_part_that_was_cut_runs_nothing_and_says_so(tmp_path: Path) -> None:
 
 def test_tuples_that_are_not_all_there_are_noticed(tmp_path: Path) -> None:
     env = environment(tmp_path / "store")
-    edge = env.plan.edges[0]
-    (packed,) = pack_deliveries([(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])], env)
-    assert unpack_deliveries([packed], ATTEMPT, env) == [(edge, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])]
-    short = PackedDelivery(packed.edge, 1, 2, Packed(3, packed.packed.data))
-    with pytest.raises(CorruptData, match=r"3 tuples were packed, and 2 came out"):
-        unpack_deliveries([short], ATTEMPT, env)
+    (whole,) = packed([Delivery(0, 1, 2, [[ATTEMPT, 1], [ATTEMPT, 2]])], env)
+    assert packed([whole], env) == [whole]
+    assert isinstance(whole.tuples, Packed)
+    assert whole.tuples.unpack_whole(ATTEMPT, env.registry) == [[ATTEMPT, 1], [ATTEMPT, 2]]
+    short = whole._replace(tuples=Packed(3, whole.tuples.data))
+    task = CommitTask(env, env.plan.components["store"], 2, AttemptResult(ATTEMPT))
+    env.work_on({ATTEMPT: 1}, 6)
+    task.run([short])
+    assert task.failure is not None
+    assert "3 tuples were packed, and 2 came out" in task.failure.message
+    assert not (tmp_path / "store").exists()
 
 
 # ---------------------------------------------------------------------------------------- turns

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stormline.runtime.processing.task_routes import PackedRoute
 from stormline.runtime.tasks.collector import FIRST_ROWS, ROWS_MAX, Output
+from stormline.runtime.tasks.task_routes import PackedRoute
 from stormline.runtime.tuples.blocks import SEGMENT_ROWS_MAX
 from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.tuples.row_bytes import SEGMENT_BYTES, SEGMENT_BYTES_MAX, in_parts, rows_within

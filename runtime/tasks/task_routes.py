@@ -1,15 +1,18 @@
-"""Routes: where the tuples go that one task emits for one attempt in the processing phase."""
+"""Routes: where the tuples go that one task emits for one attempt, and the collector that gives them to its routes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.runtime.tuples.packing import Packed, in_segments
 from stormline.runtime.tuples.partitioning import Split
 from stormline.runtime.tuples.row_bytes import SEGMENT_BYTES_MAX, in_parts, rows_within
-from stormline.topology.plan import Edge
+from stormline.topology.plan import Edge, PlannedComponent
 
 Pack = Callable[[Tuples], Packed]
 Send = Callable[[int, Packed], None]
@@ -77,21 +80,6 @@ class PackedRoute:
             self._flush(target)
 
 
-class HeldEmits:
-    """Keeps what one task of a deferred bolt emits for the commit phase."""
-
-    def __init__(self, held: list[tuple[str, int | None, Packed]], stream: str, pack: Pack) -> None:
-        self._held = held
-        self._stream = stream
-        self._pack = pack
-
-    def take(self, tuples: Tuples) -> None:
-        self._held.append((self._stream, None, self._pack(tuples)))
-
-    def take_direct(self, task: int, row: Row) -> None:
-        self._held.append((self._stream, task, self._pack([row])))
-
-
 class HandOver:
     """The route of one attempt's tuples from one task over one edge to tasks of this slot, by plain call."""
 
@@ -107,3 +95,28 @@ class HandOver:
     def take_direct(self, task: int, row: Row) -> None:
         if task in self._tasks:
             self._deliver(task, [row])
+
+
+def collector_of(
+    env: TaskEnvironment,
+    planned: PlannedComponent,
+    task: int,
+    attempt: Any,
+    route: Callable[[Edge], Route],
+    end: Route | None = None,
+) -> TaskCollector:
+    """Return what a task emits to for one attempt.
+
+    Args:
+        route: makes the route of its tuples over one edge.
+        end: takes all that it emits, too.
+    """
+    outputs: dict[str, Output] = {}
+    debug, outlets = env.outlets(planned.id)
+    for stream, declaration, edges, listeners in outlets:
+        routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
+        routes += map(route, edges)
+        if end is not None:
+            routes.append(end)
+        outputs[stream] = Output(declaration, routes, listeners, 1 if debug else ROWS_MAX)
+    return TaskCollector(planned, task, attempt, outputs)
