@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from stormline.runtime.world.own_thread import CallAbandoned, OwnThread
 from stormline.runtime.world.world import Thread, World
-from stormline.topology.spout_parts import optional
+from stormline.topology.contracts import IEmitter
+from stormline.topology.spout_parts import method_of
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ class _Emitter:
     def close(self) -> None:
         """Close the emitter, if it was made."""
         if self.made is not None:
-            optional(self.made, "close")()
+            method_of(self.made, IEmitter, "close")()
 
 
 class Emitters:

@@ -18,7 +18,7 @@ from stormline.runtime.state.stored_value import seal
 from stormline.runtime.world.world import REAL
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_backend import ZooKeeperBackend
 
 
 class Malicious:
