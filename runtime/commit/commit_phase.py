@@ -22,7 +22,7 @@ from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, restore_g
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.tasks.task_routes import HandOver, collector_of
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
 from stormline.runtime.tuples.columns import Tuples
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
@@ -83,22 +83,21 @@ class CommitTask:
     def _run(self, inbox: Sequence[Delivery]) -> None:
         begun = time.monotonic()
         self.collector.take_over()
-        self._guarded(self._prepare, "prepare")
-        self._guarded(lambda: self._execute(inbox), "execute")
+        self._guarded("prepare", self._prepare)
+        self._guarded("execute", self._execute, inbox)
         self.executing_secs = time.monotonic() - begun
-        self._guarded(self._finish, "finish_batch")
+        self._guarded("finish_batch", self._finish)
         self.collector.close()
         if self._context.metrics is not None:
-            self._guarded(partial(self._context.count_into, self.metrics), "its metrics")
+            self._guarded("its metrics", self._context.count_into, self.metrics)
         if not (self.basic or self._abandoned):
             self._context.clean_up()
 
-    def _guarded(self, call: Callable[[], None], where: str) -> None:
+    def _guarded(self, where: str, call: Callable[..., None], *args: Any) -> None:
         if self.failure is None and not self._abandoned:
-            run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
-
-    def _fail(self, failure: Failure) -> None:
-        self.failure = failure
+            of = UserCode(self._planned.id, self.task, self._attempt, self._env.calls)
+            failure = run_guarded(of, where, call, *args)
+            self.failure = self.failure or failure
 
     def abandon(self) -> None:
         """Begin no further call of user code, and refuse what the present one emits."""
@@ -132,28 +131,23 @@ class CommitTask:
         if other is not None:
             other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
 
-    def _read(self, delivery: Delivery) -> Tuples | None:
-        """Return tuples, which may have come packed; None where they cannot be read."""
-        packed, edge = delivery.tuples, self._env.plan.edges[delivery.edge]
-        if not isinstance(packed, Packed):
-            return packed
-        read: list[Tuples] = []
-
-        def call() -> None:  # the user's serializers read here
-            read.append(packed.unpack_whole(self._attempt, self._env.registry))
-
-        at = (self._env.calls, self._attempt)
-        run_guarded(call, edge.source, delivery.source_task, "reading the tuples", self._fail, *at)
-        return read[0] if read else None
-
     def _execute_all(self, deliveries: Iterable[Delivery]) -> None:
         for delivery in deliveries:
-            tuples = self._read(delivery)
-            if tuples is None:
-                return
             edge = self._env.plan.edges[delivery.edge]
+            tuples = self._read(delivery.tuples, edge.source, delivery.source_task)
             execute_tuples(self._executes, tuples, self._env.source(edge, delivery.source_task))
         self.collector.flush()
+
+    def _read(self, tuples: Tuples | Packed, component: str, task: int) -> Tuples:
+        """Return tuples, which may have come packed: the user's serializers read here."""
+        if not isinstance(tuples, Packed):
+            return tuples
+        of = UserCode(component, task, self._attempt, self._env.calls)
+        read = run_guarded(of, "reading the tuples", tuples.unpack_whole, self._attempt, self._env.registry)
+        if isinstance(read, Failure):
+            self.failure = read
+            raise AttemptAborted
+        return read
 
 
 class _Turn:
@@ -236,13 +230,14 @@ class CommitPhase:
         spout = self._env.plan.spout
         if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
             return None
-        failures: list[Failure] = []
         for task in spout.tasks:
-            if self._abandoned or failures:
+            if self._abandoned:
                 break
-            commit, at = partial(self._commit_emitter, task), (self._env.calls, self.attempt)
-            run_guarded(commit, spout.id, task, "commit", failures.append, *at)
-        return failures[0] if failures else None
+            of = UserCode(spout.id, task, self.attempt, self._env.calls)
+            failure = run_guarded(of, "commit", self._commit_emitter, task)
+            if failure is not None:
+                return failure
+        return None
 
     def _commit_emitter(self, task: int) -> None:
         def commit(emitter: Any) -> None:

@@ -15,7 +15,7 @@ from stormline.runtime.messages.commit_request import CommitPart, PartReply, Tas
 from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.world.daemon_threads import run_side_by_side
 from stormline.topology.errors import CorruptData
@@ -68,19 +68,15 @@ class ExecutorPart:
         return tuple(replies)
 
     def _run_task(self, part: CommitPart, task: CommitTask, replies: list[TaskReply]) -> None:
-        sent: list[Delivery] = []
-        failures: list[Failure] = []
-        at = (self._env.calls, part.attempt)
-
-        def write() -> None:  # the user's serializers
-            sent.extend(packed(task.sent, self._env))
-
         task.run(())
-        if task.failure is not None:
-            failures.append(task.failure)
+        sent: list[Delivery] | Failure | None = task.failure
+        if sent is None:  # the user's serializers write here
+            of = UserCode(task.component, task.task, part.attempt, self._env.calls)
+            sent = run_guarded(of, "emit", packed, task.sent, self._env)
+        if isinstance(sent, Failure):
+            replies.append(TaskReply(task.task, failure=sent, metrics=task.metrics))
         else:
-            run_guarded(write, task.component, task.task, "emit", failures.append, *at)
-        replies.append(TaskReply(task.task, sent, failures[0] if failures else None, task.metrics))
+            replies.append(TaskReply(task.task, sent, metrics=task.metrics))
 
     def abandon(self) -> None:
         """Begin no further call of user code."""

@@ -10,7 +10,7 @@ from stormline.runtime.messages.commit_request import CommitRequest, RemoteTask,
 from stormline.runtime.messages.engine import CommitEngine, EngineFailure
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import PlannedComponent
@@ -68,14 +68,14 @@ class ExecutorTurn:
 
     def _remote(self, task: int, given: DeferredTask, inbox: Sequence[Delivery]) -> RemoteTask:
         """Return a task with all that it is given, packed."""
-        deliveries: list[Delivery] = []
-
-        def call() -> None:  # the user's serializers write here
-            deliveries.extend(packed(inbox, self._env))
-
-        if inbox:
-            edge, source_task = self._env.plan.edges[inbox[0].edge], inbox[0].source_task
-            run_guarded(call, edge.source, source_task, "emit", self.failures.append, self._env.calls, self._attempt)
+        if not inbox:
+            return RemoteTask(task, given)
+        edge, source_task = self._env.plan.edges[inbox[0].edge], inbox[0].source_task
+        of = UserCode(edge.source, source_task, self._attempt, self._env.calls)
+        deliveries = run_guarded(of, "emit", packed, inbox, self._env)  # the user's serializers write here
+        if isinstance(deliveries, Failure):
+            self.failures.append(deliveries)
+            return RemoteTask(task, given)
         return RemoteTask(task, DeferredTask(given.gathered, [*given.tuples, *deliveries]))
 
     def _read(self, sealed: Sequence[bytes]) -> dict[int, TaskReply]:

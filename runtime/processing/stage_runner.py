@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 import cloudpickle
 
@@ -17,7 +18,7 @@ from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_routes import HandOver, Pack, PackedRoute, collector_of
-from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
 from stormline.runtime.tuples import blocks, partitioning
 from stormline.runtime.tuples.blocks import Outbox
 from stormline.runtime.tuples.columns import Tuples, columns_of
@@ -28,6 +29,8 @@ from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
+
+T = TypeVar("T")
 
 SlotBlock = tuple[int, bytes]
 
@@ -168,13 +171,19 @@ class StageRunner:
             return
         spout = self._plan.spout
         collector = self._collector(run, spout, task)
-
-        def call() -> None:
-            emitter.emit(run.wave_attempt, collector, run.result)
-
-        run_guarded(call, spout.id, task, "the emitter", run.fail, self._env.calls, run.attempt)
+        self._guarded(run, spout.id, task, "the emitter", emitter.emit, run.wave_attempt, collector, run.result)
         run.result.rows += collector.emitted
         collector.close()
+
+    def _guarded(
+        self, run: _AttemptRun, component: str, task: int, where: str, call: Callable[..., T], *args: Any
+    ) -> T | None:
+        """Return what user code returns; None where it has failed the attempt."""
+        result = run_guarded(UserCode(component, task, run.attempt, self._env.calls), where, call, *args)
+        if isinstance(result, Failure):
+            run.fail(result)
+            return None
+        return result
 
     # ------------------------------------------------------------------------------------ tuples
 
@@ -218,24 +227,23 @@ class StageRunner:
     def _unpack(self, run: _AttemptRun, delivery: Delivery) -> Tuples | None:
         packed, source = delivery.tuples, self._plan.edges[delivery.edge].source
         assert isinstance(packed, Packed)
-        unpacked: list[Tuples] = []
-
-        def call() -> None:  # the user's serializers read rows here
-            try:
-                unpacked.append(packed.unpack(run.attempt, self._env.registry))
-            except CorruptData as error:
-                if packed.kind != ARROW:
-                    raise
-                run.fail(self._incomplete(str(error)))
-
-        where, at = "reading the tuples", (self._env.calls, run.attempt)
-        if not run_guarded(call, source, delivery.source_task, where, run.fail, *at) or not unpacked:
+        # The user's serializers read rows here.
+        tuples = self._guarded(run, source, delivery.source_task, "reading the tuples", self._read, run, packed)
+        if tuples is None:
             return None
-        (tuples,) = unpacked
         if len(tuples) != packed.rows:
             run.fail(self._incomplete(f"a segment of {packed.rows} rows holds {len(tuples)}"))
             return None
         return tuples
+
+    def _read(self, run: _AttemptRun, packed: Packed) -> Tuples | None:
+        try:
+            return packed.unpack(run.attempt, self._env.registry)
+        except CorruptData as error:
+            if packed.kind != ARROW:
+                raise
+            run.fail(self._incomplete(str(error)))
+            return None
 
     def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
         found = run.tasks.get(task)
@@ -356,7 +364,7 @@ class StageRunner:
                 self._finish_task(run, planned, task)
         if not run.failed:
             for route in run.packed_routes:
-                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail, self._env.calls, run.attempt)
+                self._guarded(run, route.edge.source, route.task, "emit", route.flush)
         run.release()
 
     def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
@@ -364,18 +372,15 @@ class StageRunner:
         if bolt_task is not None and bolt_task.finish():
             bolt_task.collector.close()
             if bolt_task.context.metrics is not None:
-                count = partial(bolt_task.count_into, run.result.metrics)
-                run_guarded(count, planned.id, task, "its metrics", run.fail, self._env.calls, run.attempt)
+                self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
             if planned.deferred:
                 assert isinstance(bolt_task, BatchBoltTask)
+                self._guarded(run, planned.id, task, "what it gathers", self._gather, run, bolt_task, task)
 
-                def gather() -> None:
-                    gathered = bolt_task.gathered(self._env.registry)
-                    self._take_room(run, planned.id, len(gathered))
-                    run.given(task).gathered = gathered
-
-                at = (self._env.calls, run.attempt)
-                run_guarded(gather, planned.id, task, "what it gathers", run.fail, *at)
+    def _gather(self, run: _AttemptRun, bolt_task: BatchBoltTask, task: int) -> None:
+        gathered = bolt_task.gathered(self._env.registry)
+        self._take_room(run, bolt_task.of.component, len(gathered))
+        run.given(task).gathered = gathered
 
 
 def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:

@@ -43,9 +43,9 @@ from stormline.topology.errors import FailedException, StormlineError
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.serialization import PLAIN
 from tests.fuzz.mutations import STRANGE, mutated, restructured
-from tests.kit import Store, line, numbers
-from tests.unit.file_spout_kit import FakeContext, Gathered, Run
-from tests.unit.serialized_kit import EXAMPLES, REGISTRY
+from tests.kits.components import Store, line, numbers
+from tests.kits.file_spout import FakeContext, Gathered, Run
+from tests.kits.serialized import EXAMPLES, REGISTRY
 
 ATTEMPT = TransactionAttempt(3, 2)
 ORIGIN = Origin(2, 7)
