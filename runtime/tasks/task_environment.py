@@ -66,6 +66,8 @@ def registry_of(plan: Plan) -> Registry:
 class TaskEnvironment:
     """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it.
 
+    Several threads fill its dicts, and lock nothing: what is made first, by `setdefault`, is what all of them get.
+
     `driver_conf`: what each `conf` holds in the driver, and in no other process.
     """
 
@@ -98,7 +100,7 @@ class TaskEnvironment:
         conf = self._confs.get(component)
         if conf is None:
             own = self.plan.components[component].component.config
-            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf}
+            conf = self._confs.setdefault(component, {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf})
         return conf
 
     def debug(self, component: str) -> bool:
@@ -109,8 +111,8 @@ class TaskEnvironment:
         """Return the context of a task."""
         context = self._contexts.get(task)
         if context is None:
-            context = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
-            self._contexts[task] = context
+            made = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
+            context = self._contexts.setdefault(task, made)
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
@@ -254,7 +256,7 @@ class TaskEnvironment:
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
         closes += [*self.emitters.closes(), self.commit_threads.close]
-        closes += [context.clean_up for context in self._contexts.values()]
+        closes += [context.clean_up for context in list(self._contexts.values())]
         for close in closes:
             try:
                 close()
