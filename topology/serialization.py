@@ -118,6 +118,8 @@ class Registry:
                     f"and {type(registration.serializer).__name__}; keep one"
                 )
             self._by_class[registration.cls] = registration
+        self.plain = not self._by_name
+        """Whether no class is registered, so that packing and unpacking runs none of the user's code."""
 
     def pack(self, value: Any) -> bytes:
         """Return `value` as bytes.

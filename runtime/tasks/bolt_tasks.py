@@ -46,12 +46,11 @@ class _BoltTask:
         self.context = context
         self._on_failure = on_failure
 
-    def _came_through(self, where: str, call: Callable[..., None], *args: Any) -> bool:
-        failure = run_guarded(self.of, where, call, *args)
-        if failure is None:
-            return True
-        self._on_failure(failure)
-        return False
+    def _came_through(self, failure: Failure | None) -> bool:
+        """Return whether a call came through, which has given this."""
+        if failure is not None:
+            self._on_failure(failure)
+        return failure is None
 
 
 class BasicBoltTask(_BoltTask):
@@ -66,7 +65,7 @@ class BasicBoltTask(_BoltTask):
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through("execute", self._execute_all, tuples, source)
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
 
     def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
         execute, collector = self._bolt.execute, self.collector
@@ -80,7 +79,7 @@ class BasicBoltTask(_BoltTask):
 
     def finish(self) -> bool:
         """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
-        return self._came_through("execute", self.collector.finish, "execute")
+        return self._came_through(run_guarded(self.of, "execute", self.collector.finish, "execute"))
 
     def count_into(self, readings: Readings) -> None:
         """Add what the bolt's metrics have counted for this attempt."""
@@ -115,7 +114,7 @@ class BatchBoltTask(_BoltTask):
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through("execute", self._execute_all, tuples, source)
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
 
     def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
         if self._other is None:
@@ -127,10 +126,9 @@ class BatchBoltTask(_BoltTask):
         self.collector.flush()
 
     def finish(self) -> bool:
-        """Finish the batch, unless deferred; return whether that came through."""
-        if self._gathers is not None:
-            return self._came_through("execute", self.collector.finish, "execute")
-        return self._came_through("finish_batch", self._finish_batch)
+        """Finish the batch; return whether that came through."""
+        assert self._gathers is None, "it finishes in the commit phase"
+        return self._came_through(run_guarded(self.of, "finish_batch", self._finish_batch))
 
     def _finish_batch(self) -> None:
         self.bolt.finish_batch()
