@@ -28,7 +28,7 @@ def alias_in(others: Mapping[str, Any], gathered: Mapping[str, Any], bolt: objec
     A bound method of it (`self.rows.append`), a view, a closure, a partial or another container leads to it, too.
     """
     sought = {id(value): name for name, value in gathered.items() if isinstance(value, _GROWING)}
-    leading = [name for name, value in others.items() if _leads_on(type(value))] if sought else ()
+    leading = [name for name, value in others.items() if _leads_on(value)] if sought else ()
     left = _ITEMS_MAX
     for other in leading:
         todo, known = [others[other]], {id(bolt)}
@@ -39,12 +39,17 @@ def alias_in(others: Mapping[str, Any], gathered: Mapping[str, Any], bolt: objec
                 return other, sought[id(one)]
             if id(one) not in known:
                 known.add(id(one))
-                todo += [inner for inner in _referred(one) if _leads_on(type(inner))]
+                todo += [inner for inner in _referred(one) if _leads_on(inner)]
     return None
 
 
+def _leads_on(value: Any) -> bool:
+    kind: type = type(value)
+    return _is_followed(kind)
+
+
 @lru_cache(maxsize=256)  # it is asked of each attribute, for each attempt
-def _leads_on(kind: type) -> bool:
+def _is_followed(kind: type) -> bool:
     return issubclass(kind, (*_FOLLOWED, types.FunctionType))
 
 
