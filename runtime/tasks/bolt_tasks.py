@@ -8,7 +8,8 @@ from typing import Any
 
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
-from stormline.runtime.tasks.gathered import OtherState, pack_gathered
+from stormline.runtime.tasks.gathered import pack_gathered
+from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
@@ -109,8 +110,8 @@ class BatchBoltTask(_BoltTask):
         self.bolt = bolt
         self._gathers = gathers
         self._executes = hooked_batch_bolt(bolt, context, collector, world)
-        self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
         self._who = "" if gathers is None else f"bolt {of.component!r} ({type(bolt).__name__}), task {of.task},"
+        self._other = None if gathers is None else OtherState(bolt, gathers, alone=True, who=self._who)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
@@ -122,7 +123,7 @@ class BatchBoltTask(_BoltTask):
         else:
             self._other.before_execute()
             execute_tuples(self._executes, tuples, source)
-            self._other.after_execute(self._who)
+            self._other.after_execute()
         self.collector.flush()
 
     def finish(self) -> bool:
@@ -146,7 +147,7 @@ class BatchBoltTask(_BoltTask):
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
-        self._other.check(self._who)
+        self._other.check()
         return pack_gathered(self.bolt, self._gathers, self._who, registry)
 
 
