@@ -29,7 +29,7 @@ from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.wanted import while_wanted
-from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
@@ -51,7 +51,7 @@ class CommitTask:
         self.collector = collector_of(env, planned, task, result.attempt, self._route)
         basic = isinstance(planned.component.obj, IBasicBolt)
         self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
-        self._executes: IBatchBolt = self._bolt
+        self._executes: AnyBatchBolt = self._bolt
         shared = env.context(planned.id, task)
         self._context = shared if basic else shared.for_attempt()
         self.metrics: Readings = {}

@@ -19,7 +19,7 @@ from stormline.runtime.tasks.task_routes import HandOver, collector_of
 from stormline.runtime.tasks.user_code import failure_of
 from stormline.runtime.tuples.columns import Row, Tuples, rows_of
 from stormline.runtime.tuples.partitioning import Split
-from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, AnyBolt, IBasicBolt
 from stormline.topology.plan import Edge, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.tuples import Tuple, TupleSource
@@ -106,7 +106,7 @@ class _Share:
     waits_for: int
     collector: TaskCollector
     context: TaskContext
-    bolt: IBasicBolt | IBatchBolt | None = None
+    bolt: AnyBolt | None = None
 
 
 @dataclass(slots=True)
@@ -155,12 +155,12 @@ class DRPCTask:
         share.waits_for -= 1
         if share.waits_for == 0:
             del self._shares[request]
-            if isinstance(self.planned.component.obj, IBatchBolt) and self.finishes(request):
+            if isinstance(self.planned.component.obj, AnyBatchBolt) and self.finishes(request):
                 self._guarded(share, request, "finish_batch", partial(self._finish, share, request))
             else:
                 self._guarded(share, request, "execute", partial(share.collector.finish, "execute"))
             share.collector.close()
-            if isinstance(self.planned.component.obj, IBatchBolt):
+            if isinstance(self.planned.component.obj, AnyBatchBolt):
                 share.context.clean_up()
             self._pass_on(request)
 
@@ -170,7 +170,7 @@ class DRPCTask:
         end = None if self._edges() else _ToResult(request)
         collector = collector_of(self.env, self.planned, self.task, request.batch_id, route, end)
         context = self.env.context(self.planned.id, self.task)
-        if isinstance(self.planned.component.obj, IBatchBolt):
+        if isinstance(self.planned.component.obj, AnyBatchBolt):
             context = context.for_attempt()
         return _Share(self.senders(request), collector, context)
 
@@ -189,7 +189,7 @@ class DRPCTask:
 
     def _execute(self, share: _Share, arrived: Arrived) -> None:
         bolt = self._bolt(share, arrived.request)
-        if isinstance(bolt, IBatchBolt):
+        if isinstance(bolt, AnyBatchBolt):
             execute_tuples(bolt, arrived.tuples, arrived.source)
         else:
             for rows in rows_of(arrived.tuples):
@@ -199,11 +199,11 @@ class DRPCTask:
 
     def _finish(self, share: _Share, request: DRPCRequest) -> None:
         bolt = self._bolt(share, request)
-        assert isinstance(bolt, IBatchBolt)
+        assert isinstance(bolt, AnyBatchBolt)
         bolt.finish_batch()
         share.collector.finish("finish_batch")
 
-    def _bolt(self, share: _Share, request: DRPCRequest) -> IBasicBolt | IBatchBolt:
+    def _bolt(self, share: _Share, request: DRPCRequest) -> AnyBolt:
         if share.bolt is None:
             if isinstance(self.planned.component.obj, IBasicBolt):
                 share.bolt = self._basic = self.env.basic_bolt(self.planned.id, self.task)

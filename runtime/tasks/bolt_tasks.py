@@ -15,7 +15,7 @@ from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.gathering import gathered_by
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
@@ -24,7 +24,7 @@ from stormline.topology.tuples import Tuple, TupleSource
 OnFailure = Callable[[Failure], None]
 
 
-def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> None:
+def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> None:
     """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
     if isinstance(bolt, IArrowBatchBolt):
         bolt.execute_batch(delivered(tuples, source))
@@ -96,7 +96,7 @@ class BatchBoltTask(_BoltTask):
 
     def __init__(
         self,
-        bolt: IBatchBolt,
+        bolt: AnyBatchBolt,
         of: UserCode,
         collector: TaskCollector,
         context: TaskContext,

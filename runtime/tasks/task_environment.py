@@ -23,7 +23,7 @@ from stormline.runtime.tuples.packing import unregistered_field
 from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
-from stormline.topology.contracts import Conf, IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import AnyBatchBolt, Conf, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidRegistration, UnregisteredClass
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan
@@ -125,10 +125,10 @@ class TaskEnvironment:
         """Return the component of a task id."""
         return self._component_of_task[task]
 
-    def fresh_bolt(self, component: str) -> IBatchBolt:
+    def fresh_bolt(self, component: str) -> AnyBatchBolt:
         """Return a fresh copy of the declared BatchBolt."""
         declared = self.plan.components[component].component.obj
-        assert isinstance(declared, IBatchBolt)
+        assert isinstance(declared, AnyBatchBolt)
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared
         # What stands in __slots__ makes the state a tuple.

@@ -12,16 +12,17 @@ import pytest
 from stormline import (
     ArrowBatchBolt,
     ArrowTransactionalBolt,
+    BaseBatchBolt,
     Fields,
+    IBatchBolt,
     MemoryTransactionalSpout,
     TransactionalTopologyBuilder,
-    Tuple,
     compile_topology,
 )
 from stormline.bolts.arrow import BatchSource, source_of
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tuples.columns import Columns, columns_of, delivered
-from stormline.topology.errors import MissingExtra
+from stormline.topology.errors import InvalidComponent, MissingExtra
 from stormline.topology.explain import explain
 from stormline.topology.tuples import TupleSource
 from tests.kits.columnar import ArrowPass, ArrowStore
@@ -45,9 +46,21 @@ def test_prepare_may_be_left_out_of_a_transactional_one_only() -> None:
     assert {"prepare", "execute_batch", "finish_batch"} == set(ArrowBatchBolt.__abstractmethods__)
 
 
-def test_rows_are_refused_with_what_to_call() -> None:
-    with pytest.raises(NotImplementedError, match=r"Bare takes record batches: call execute_batch\(batch\)"):
-        Bare().execute(Tuple.of([ATTEMPT], ["tx"]))
+def test_a_bolt_that_takes_record_batches_is_none_that_takes_tuples() -> None:
+    assert not issubclass(ArrowBatchBolt, IBatchBolt)
+    assert not hasattr(Bare(), "execute")
+
+
+class Both(Bare, BaseBatchBolt):
+    """Does not say how it wants to be called."""
+
+    def execute(self, tup: Any) -> None: ...
+
+
+def test_a_bolt_takes_record_batches_or_tuples_and_not_both() -> None:
+    message = "bolt 'b' is a Both, expected an object of exactly one of IBasicBolt, IBatchBolt, IArrowBatchBolt"
+    with pytest.raises(InvalidComponent, match=message):
+        builder().set_bolt("b", Both())
 
 
 def test_a_batch_says_who_emitted_it_beside_the_users_own_metadata() -> None:

@@ -37,6 +37,7 @@ PROMISED = [
     "BaseTransactionalSpout",
     "BasePartitionedTransactionalSpout",
     "BaseOpaquePartitionedTransactionalSpout",
+    "IArrowBatchBolt",
     "IBatchBolt",
     "IBasicBolt",
     "ICommitterEmitter",

@@ -211,7 +211,7 @@ def test_a_second_spout_is_refused(spout: Any) -> None:
 def test_what_is_no_bolt_or_both_kinds_of_it_is_refused(bolt: Any, what: str) -> None:
     refused(
         InvalidComponent,
-        f"bolt 'b' is {what}, expected an object of either IBasicBolt or IBatchBolt",
+        f"bolt 'b' is {what}, expected an object of exactly one of IBasicBolt, IBatchBolt, IArrowBatchBolt",
         lambda: builder().set_bolt("b", bolt),
     )
 

@@ -51,6 +51,17 @@ def test_what_a_user_must_write_and_no_more(interface: Any, methods: set[str]) -
             interface()
 
 
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.parametrize("interface", [ITransactionalCoordinator, IPartitionedCoordinator, IOpaqueCoordinator])
+def test_a_coordinator_that_does_not_look_at_positions_says_by_is_ready_whether_it_is(
+    interface: Any, ready: bool
+) -> None:
+    written = dict.fromkeys(interface.__abstractmethods__, lambda self, *arguments: None)
+    assert type("Written", (interface,), written)().is_ready_after({}, 0)
+    coordinator = type("Written", (interface,), {**written, "is_ready": lambda self: ready})()
+    assert coordinator.is_ready_after({0: 7}, 1) is ready
+
+
 @pytest.mark.parametrize("interface", [BaseBasicBolt, BaseTransactionalBolt, ITransactionalSpout])
 def test_a_component_declares_no_stream_and_no_setting_unless_it_says_so(interface: Any) -> None:
     component = type("Written", (interface,), dict.fromkeys(interface.__abstractmethods__, lambda self: None))()
