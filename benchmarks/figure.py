@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 
@@ -49,7 +49,7 @@ class Pair:
         return self.ours / self.theirs
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How far a figure came."""
 
     WAITING = "waiting"

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from stormline.cli.reading.code import constant_text
 from stormline.cli.reading.libraries import (
@@ -34,7 +34,7 @@ _SQL_ONCE = re.compile(r"or ignore|or replace|^\s*replace|on conflict|on duplica
 _SQL_ADDS = re.compile(r"=[^,=<>!]*[+]", re.I)
 
 
-class Again(str, Enum):
+class Again(StrEnum):
     """What the same call does a second time."""
 
     NOTHING = "nothing: it says what to do where it is there"

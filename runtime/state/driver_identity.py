@@ -31,7 +31,7 @@ class DriverIdentity:
     def this_process(cls, session_timeout_ms: int, token: str) -> DriverIdentity:
         """Return the holder that this process would be."""
         pid = os.getpid()
-        since = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
+        since = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         return cls(socket.gethostname(), pid, since, _machine(), _started(pid) or "", session_timeout_ms, token)
 
     def to_data(self) -> dict[str, Any]:

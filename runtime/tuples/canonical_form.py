@@ -166,7 +166,7 @@ def _compared_fields(kind: type) -> tuple[str, ...] | None:
 
 def _in_utc(value: dt.datetime, offset: dt.timedelta) -> dt.datetime | dt.timedelta:
     try:
-        return value.astimezone(dt.timezone.utc).replace(fold=0)
+        return value.astimezone(dt.UTC).replace(fold=0)
     except OverflowError:  # at the very ends of time
         return value.replace(tzinfo=None) - _MIDNIGHT - offset
 
