@@ -57,3 +57,15 @@ def test_modules_that_the_architecture_names_exist() -> None:
     rooms = ("topology", "runtime", "cli", "spouts", "bolts")
     for name in re.findall(r"\b([a-z_]+\.py)\b", text):
         assert any(found for room in rooms for found in (ROOT / room).rglob(name)), name
+
+
+def test_the_architecture_reads_like_the_tree() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    tree = text[text.index("    cli/ ") : text.index("    topology/ ")]
+    in_text = dict(re.findall(r"^ {8}([a-z]+)/ +(.+)$", tree, re.MULTILINE))
+    for root in ("cli", "runtime"):
+        for room in (path for path in (ROOT / root).iterdir() if (path / "__init__.py").is_file()):
+            modules = {path.stem for path in room.glob("*.py")}
+            named = in_text.pop(room.name).partition(":")[2]
+            assert set(re.findall(r"[a-z]+(?:_[a-z]+)+", named)) <= modules, room
+    assert not in_text
