@@ -22,7 +22,7 @@ class Goal:
     at_most: bool = False
 
     def reached(self, ratio: float) -> bool:
-        """Tell whether a ratio is good enough."""
+        """Return whether a ratio is good enough."""
         return ratio <= self.bound if self.at_most else ratio >= self.bound
 
     def score(self, ratio: float) -> float:

@@ -44,7 +44,7 @@ class TopologyContext(Protocol):
         """For each stream of this component, the bolts that subscribe to it."""
 
     def targets_are_columnar(self, stream: str = DEFAULT_STREAM) -> bool:
-        """Tell whether bolts subscribe to a stream of this component, and all of them take record batches."""
+        """Return whether bolts subscribe to a stream of this component, and all of them take record batches."""
 
     def component_tasks(self, component: str) -> Sequence[int]:
         """Return the task ids of a component, ascending; `UnknownComponent` if there is none of that id."""

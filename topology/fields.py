@@ -79,7 +79,7 @@ class Fields(Sequence[str]):
         return len(self._names)
 
     def contains(self, name: str) -> bool:
-        """Tell whether there is a field `name`."""
+        """Return whether there is a field `name`."""
         return name in self._index
 
     def to_list(self) -> list[str]:

@@ -43,7 +43,7 @@ def _too_deep() -> SerializationError:
 
 
 def _holds_buffers(value: Any, levels_max: int | None) -> bool:
-    """Tell whether a bytearray or memoryview stands in the lists and dicts of `value`: msgpack would make it bytes.
+    """Return whether a bytearray or memoryview stands in the lists and dicts of `value`: msgpack would make it bytes.
 
     Raises:
         SerializationError: there are more than `levels_max` lists and dicts inside each other.

@@ -32,11 +32,11 @@ class ICoordinator(StormInterface):
     """
 
     def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
+        """Return whether a new batch may begin; asked only where no metadata is stored for the next txid."""
         return True
 
     def is_ready_after(self, positions: Mapping[int, Metadata], batches_ahead: int) -> bool:
-        """Tell whether a new batch may begin, where that depends on how far each partition has been read.
+        """Return whether a new batch may begin, where that depends on how far each partition has been read.
 
         It is this that the engine asks; unless overridden it asks `is_ready`.
         """

@@ -144,7 +144,7 @@ class Tuple:
         return len(self.values)
 
     def contains(self, field: str) -> bool:
-        """Tell whether the tuple has this field."""
+        """Return whether the tuple has this field."""
         return field in self._source.fields
 
     def field_index(self, name: str) -> int:

@@ -48,7 +48,7 @@ def check_master(master: str) -> None:
 
 
 def is_local(master: str) -> bool:
-    """Tell whether Spark runs in the driver's own JVM, where no task is ever run twice."""
+    """Return whether Spark runs in the driver's own JVM, where no task is ever run twice."""
     return master == "local" or master.startswith("local[")
 
 

@@ -52,7 +52,7 @@ class DriverIdentity:
         return holder
 
     def alive(self) -> bool | None:
-        """Tell whether the process lives; None where that cannot be known from here.
+        """Return whether the process lives; None where that cannot be known from here.
 
         Dead is only who left a mark here: a clone of the machine it runs on is like it in all else.
         """

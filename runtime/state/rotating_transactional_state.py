@@ -66,7 +66,7 @@ class RotatingTransactionalState:
         return None
 
     def has_cache(self, txid: int) -> bool:
-        """Tell whether `txid` has a value."""
+        """Return whether `txid` has a value."""
         self._path(txid)
         return txid in self._txids()
 

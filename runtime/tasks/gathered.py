@@ -215,7 +215,7 @@ class OtherState:
         self._of_classes: list[dict[str, _Seen]] = []
 
     def before_execute(self) -> None:
-        """Take note of what the bolt's classes hold."""
+        """Record what the bolt's classes hold."""
         self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
         self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]

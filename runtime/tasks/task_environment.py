@@ -98,7 +98,7 @@ class TaskEnvironment:
         return conf
 
     def debug(self, component: str) -> bool:
-        """Tell whether a component's tuples are to be logged."""
+        """Return whether a component's tuples are to be logged."""
         return bool(self.conf(component).get(DEBUG))
 
     def context(self, component: str, task: int) -> TaskContext:
@@ -110,7 +110,7 @@ class TaskEnvironment:
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
-        """Take note of attempts and their commit ids; forget earlier attempts, and transactions up to `committed`."""
+        """Record attempts and their commit ids; forget earlier attempts, and transactions up to `committed`."""
         newest = {attempt.transaction_id: attempt.attempt_id for attempt in commit_ids}
 
         def over(old: TransactionAttempt) -> bool:

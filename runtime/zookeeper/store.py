@@ -178,7 +178,7 @@ class ZooKeeperStateStore:
             raise self._ownership.lose(gone)
 
     def connected(self) -> bool:
-        """Tell whether the ownership is certain now."""
+        """Return whether the ownership is certain now."""
         return self._ownership.certain()
 
     def close(self) -> None:

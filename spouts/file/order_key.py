@@ -95,7 +95,7 @@ def key_of(stored: int | float | str) -> Key:
 
 
 def is_stored_key(value: Any) -> bool:
-    """Tell whether it is what `stored_key` returns."""
+    """Return whether it is what `stored_key` returns."""
     if type(value) is str:
         try:
             return len(value) < 2 * _DIGITS_MAX and Decimal(value).is_finite()

@@ -51,7 +51,7 @@ def columns_strategy() -> st.SearchStrategy[list[Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether values are equal and of one type, all the way down."""
+    """Return whether values are equal and of one type, all the way down."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):

@@ -1,4 +1,4 @@
-"""Law 9 for keys of many types: where a key goes depends on nothing but the key, whatever a process saw before."""
+"""Law 9 (routing) for keys of many types: where a key goes depends on nothing but the key."""
 
 from __future__ import annotations
 
