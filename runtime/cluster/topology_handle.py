@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -12,6 +10,7 @@ from stormline.runtime.coordination.loop_watch import watch_loop
 from stormline.runtime.coordination.progress import Snapshot
 from stormline.runtime.coordination.topology_runner import TopologyRunner
 from stormline.runtime.errors import TopologyStopped, WaitsForItself
+from stormline.runtime.world.world import World
 from stormline.topology.storm_names import storm_names
 
 
@@ -22,14 +21,14 @@ class TopologyHandle:
     `txid_begun` is the first transaction that it works on.
     """
 
-    def __init__(self, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
+    def __init__(self, world: World, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
         self.name = name
+        self._world = world
         self.zookeeper_hosts = zookeeper_hosts
         self._runner = runner
         self.txid_begun = runner.progress.txid_committed + 1
-        self._thread = threading.Thread(target=runner.run, daemon=True, name=f"stormline-{name}")
-        self._thread.start()
-        watch_loop(name, runner, self._thread)
+        self._thread = world.start_thread(f"stormline-{name}", runner.run)
+        watch_loop(world, name, runner, self._thread)
 
     def __enter__(self) -> TopologyHandle:
         return self
@@ -105,7 +104,7 @@ class TopologyHandle:
         return self.txid_committed
 
     def _check_other_thread(self, what: str) -> None:
-        if threading.current_thread() is self._thread:
+        if self._world.current_thread() is self._thread:
             raise WaitsForItself(
                 f"topology {self.name!r}: on_wave waits for {what}, in the topology's own thread, which would wait for "
                 "ever; look at the snapshot that on_wave is given, and wait in another thread"
@@ -113,14 +112,14 @@ class TopologyHandle:
 
     def _await(self, condition: Callable[[], bool], timeout_secs: float | None, what: str) -> None:
         self._check_other_thread(what)
-        deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
+        deadline = None if timeout_secs is None else self._world.monotonic() + timeout_secs
         with self._runner.changed:
             while not condition():
                 if not self.running:
                     if self.error is not None:
                         raise self.error
                     raise TopologyStopped(f"topology {self.name!r} was stopped while waiting for {what}")
-                left = None if deadline is None else deadline - time.monotonic()
+                left = None if deadline is None else deadline - self._world.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError(
                         f"topology {self.name!r}: waited {timeout_secs} s for {what}; "
@@ -137,7 +136,7 @@ class TopologyHandle:
             TimeoutError: it has not stopped within `timeout_secs`; it still will.
         """
         self._runner.stop()
-        here = threading.current_thread()
+        here = self._world.current_thread()
         if here is self._thread or self._runner.calls_in(here):
             return
         if not self._runner.ended.wait(timeout_secs):

@@ -7,7 +7,6 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -81,11 +80,11 @@ class CommitTask:
             self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:
-        begun = time.monotonic()
+        begun = self._env.world.monotonic()
         self.collector.take_over()
         self._guarded("prepare", self._prepare)
         self._guarded("execute", self._execute, inbox)
-        self.executing_secs = time.monotonic() - begun
+        self.executing_secs = self._env.world.monotonic() - begun
         self._guarded("finish_batch", self._finish)
         self.collector.close()
         if self._context.metrics is not None:
@@ -117,7 +116,7 @@ class CommitTask:
         if self.basic:
             tell_of_emits(self._context, self.collector)
         else:
-            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector)
+            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector, self._env.world)
 
     def _finish(self) -> None:
         self._bolt.finish_batch()

@@ -39,7 +39,7 @@ class RunningFunction:
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._open: set[DRPCRequest] = set()
-        self._metrics = MetricTotals()
+        self._metrics = MetricTotals(self._env.world)
         self._running = True
         self._bolts = [plan.components[bolt.id] for bolt in plan.topology.bolts]
         (self._arguments,) = plan.in_edges(self._bolts[0].id)

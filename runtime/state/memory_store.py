@@ -13,6 +13,7 @@ from stormline.runtime.state.graph_changes import check_description
 from stormline.runtime.state.state_store import CheckState, OnLost, Op, any_state, check_part
 from stormline.runtime.state.state_tree import StateTree
 from stormline.runtime.state.stored_value import seal, unseal
+from stormline.runtime.world.world import REAL
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN, Registry
 
@@ -63,7 +64,7 @@ class MemoryStateStore:
         self._tree = tree
         self._on_lost = on_lost
         self._lost: StormlineError | None = None
-        self._holder = DriverIdentity.this_process(0, "")
+        self._holder = DriverIdentity.this_process(REAL, 0, "")
 
     @classmethod
     def open(

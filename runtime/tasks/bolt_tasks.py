@@ -13,6 +13,7 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
@@ -102,11 +103,12 @@ class BatchBoltTask(_BoltTask):
         context: TaskContext,
         on_failure: OnFailure,
         gathers: Sequence[str] | None,
+        world: World,
     ) -> None:
         super().__init__(of, collector, context, on_failure)
         self.bolt = bolt
         self._gathers = gathers
-        self._executes = hooked_batch_bolt(bolt, context, collector)
+        self._executes = hooked_batch_bolt(bolt, context, collector, world)
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
@@ -204,4 +206,4 @@ def _prepared(
     bolt.prepare(env.conf(component), context, collector, attempt)
     collector.flush()
     gathers = gathered_by(planned.component.obj) if planned.deferred else None
-    return BatchBoltTask(bolt, of, collector, context, on_failure, gathers)
+    return BatchBoltTask(bolt, of, collector, context, on_failure, gathers, env.world)

@@ -21,6 +21,7 @@ from stormline.runtime.tuples.columns import Columns, Tuples
 from stormline.runtime.tuples.grouping_key import Key
 from stormline.runtime.tuples.packing import unregistered_field
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import REAL, World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
 from stormline.topology.contracts import AnyBatchBolt, Conf, IBasicBolt, ICommitterTransactionalSpout
@@ -68,8 +69,11 @@ class TaskEnvironment:
     `driver_conf`: what each `conf` holds in the driver, and in no other process.
     """
 
-    def __init__(self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def __init__(
+        self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({}), world: World = REAL
+    ) -> None:
         self.plan = plan
+        self.world = world
         self._driver_conf = driver_conf
         self.epoch = epoch
         self.registry = registry_of(plan)
@@ -78,10 +82,10 @@ class TaskEnvironment:
         self.commit_ids: dict[TransactionAttempt, int] = {}
         """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
-        self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
-        self.commit_threads = CommitThreads()
-        self.calls = Calls()
-        self.closed = threading.Event()
+        self.emitters = Emitters(world, self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
+        self.commit_threads = CommitThreads(world)
+        self.calls = Calls(world)
+        self.closed = world.event()
         self._keys: dict[int, Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
@@ -147,7 +151,7 @@ class TaskEnvironment:
             context.renew()
             add_auto_hooks(context)
             made.prepare(self.conf(component), context)
-            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context))
+            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context, self.world))
         return bolt
 
     def _made_emitter(self, task: int) -> Any:

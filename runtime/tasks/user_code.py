@@ -7,7 +7,6 @@ import pickle
 import traceback
 from collections.abc import Callable
 from threading import get_ident
-from time import monotonic
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -100,7 +99,7 @@ def run_guarded(of: UserCode, where: str, call: Callable[..., T], *args: Any) ->
     component, task, attempt, calls = of
     running, thread = calls.running, get_ident()
     outer = running.get(thread)  # the call that this one is within, if any
-    running[thread] = (component, task, where, attempt, monotonic())
+    running[thread] = (component, task, where, attempt, calls.monotonic())
     try:
         return call(*args)
     except AttemptAborted:

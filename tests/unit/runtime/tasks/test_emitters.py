@@ -26,6 +26,7 @@ from stormline.runtime.coordination import loop_watch
 from stormline.runtime.messages.wave import AttemptResult
 from stormline.runtime.tasks.emitters import Emitters
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.world import REAL
 from tests.kits.components import EVENTS, LEDGERS, Fault, Store, eventually
 
 PENDING_3 = {"topology.max.spout.pending": 3}
@@ -216,7 +217,7 @@ def test_an_emitter_that_hangs_is_told_of_waited_for_and_goes_on_with_what_it_re
 
 
 def test_a_wave_that_was_cancelled_emits_nothing_more_and_the_emitter_stays(made: list[Emitter]) -> None:
-    emitters = Emitters(lambda task: the_same(), in_threads=True)
+    emitters = Emitters(REAL, lambda task: the_same(), in_threads=True)
     emitters.cancel_wave()
     with pytest.raises(CallAbandoned, match="the wave was cancelled"):
         emitters.emit(1, lambda emitter: None)

@@ -9,12 +9,13 @@ import pytest
 
 from stormline.errors import CallAbandoned
 from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.world import REAL
 from tests.kits.components import eventually
 
 
 @pytest.fixture
 def own() -> Iterator[OwnThread]:
-    thread = OwnThread("of-a-test")
+    thread = OwnThread(REAL, "of-a-test")
     yield thread
     thread.close()
 
@@ -75,7 +76,7 @@ def test_a_call_that_runs_is_not_taken_back_and_since_when_it_runs_is_known(
 
 
 def test_a_thread_that_is_closed_does_what_was_asked_for_and_ends() -> None:
-    own, done = OwnThread("of-a-test"), []
+    own, done = OwnThread(REAL, "of-a-test"), []
     own.begin(lambda: done.append(1))
     own.close()
     eventually(lambda: not own.thread.is_alive())
