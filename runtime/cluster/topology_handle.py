@@ -16,9 +16,15 @@ from stormline.topology.storm_names import storm_names
 
 @storm_names()
 class TopologyHandle:
-    """A running topology. Usable from any thread; as a context manager it kills the topology at its end.
+    """A running topology: what `submit_topology` returns.
 
-    `txid_begun` is the first transaction that it works on.
+    Usable from any thread; as a context manager it kills the topology at its end. `name` is the one that it was
+    submitted under, `txid_begun` the first transaction that it works on.
+
+    Args:
+        name (str): name that it was submitted under.
+        runner (TopologyRunner): what runs it.
+        zookeeper_hosts (str): where its state is, as "host:port,…".
     """
 
     def __init__(self, world: World, name: str, runner: TopologyRunner, zookeeper_hosts: str) -> None:
@@ -57,7 +63,7 @@ class TopologyHandle:
         return not self._runner.ended.is_set()
 
     def snapshot(self) -> Snapshot:
-        """Return the progress so far."""
+        """Return the progress so far: counts and averages since the start."""
         return self._runner.progress.snapshot()
 
     def metrics(self) -> Mapping[str, Mapping[str, Any]]:
@@ -69,30 +75,58 @@ class TopologyHandle:
         return self.snapshot().metrics
 
     def await_committed(self, txid: int, timeout_secs: float | None = None) -> int:
-        """Wait until transaction `txid` is committed; return the last committed one.
+        """Wait until a transaction is committed.
+
+        Args:
+            txid (int): id of the transaction.
+            timeout_secs (float | None): seconds to wait at most; None: for ever.
+
+        Returns:
+            the last committed txid.
 
         Raises:
-            TimeoutError: not within `timeout_secs`; the topology goes on.
+            TimeoutError: it is not committed yet; the topology goes on.
             TopologyStopped: the topology was killed before.
             StormlineError: the topology stopped by itself; this is its `error`.
+            WaitsForItself: called by `on_wave`, in the topology's own thread.
         """
         self._await(lambda: self.txid_committed >= txid, timeout_secs, f"transaction {txid} to be committed")
         return self.txid_committed
 
     def await_drained(self, timeout_secs: float | None = None) -> int:
-        """Wait until all that the spout now holds is committed; return the last committed txid. Raises as above."""
+        """Wait until all that the spout now holds is committed.
+
+        Args:
+            timeout_secs (float | None): seconds to wait at most; None: for ever.
+
+        Returns:
+            the last committed txid.
+
+        Raises:
+            TimeoutError: the spout is not drained yet; the topology goes on.
+            TopologyStopped: the topology was killed before.
+            StormlineError: the topology stopped by itself; this is its `error`.
+            WaitsForItself: called by `on_wave`, in the topology's own thread.
+        """
         looks = self._runner.idle_looks
         self._await(lambda: self._runner.idle_looks >= looks + 2, timeout_secs, "the spout to be drained")
         return self.txid_committed
 
     def join(self, timeout_secs: float | None = None) -> int:
-        """Wait until the topology has ended; return the last committed txid.
+        """Wait until the topology has ended.
 
         Ctrl-C ends the waiting, not the topology: the end of its `with` block, or of its cluster's, stops it.
 
+        Args:
+            timeout_secs (float | None): seconds to wait at most; None: for ever.
+
+        Returns:
+            the last committed txid.
+
         Raises:
-            TimeoutError: it has not ended within `timeout_secs`; it goes on.
+            TimeoutError: it has not ended; it goes on.
             StormlineError: it has stopped by itself; this is its `error`.
+            WaitsForItself: called by `on_wave`, in the topology's own thread.
         """
         self._check_other_thread("its end")
         if not self._runner.ended.wait(timeout_secs):
@@ -131,6 +165,9 @@ class TopologyHandle:
         """Stop after the commit that runs now, and wait until it has stopped. The topology can be submitted again.
 
         Called in a thread of the topology's own, by `on_wave` or by its spout or bolts, it only asks to stop.
+
+        Args:
+            timeout_secs (float | None): seconds to wait at most; None: for ever.
 
         Raises:
             TimeoutError: it has not stopped within `timeout_secs`; it still will.

@@ -48,8 +48,9 @@ class CommitTask:
         self._abandoned = False
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = collector_of(env, planned, task, result.attempt, self._route)
-        basic = isinstance(planned.component.obj, IBasicBolt)
-        self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
+        basic = self.basic = isinstance(planned.component.obj, IBasicBolt)
+        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
+        self._bolt: AnyBatchBolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
         self._executes: AnyBatchBolt = self._bolt
         shared = env.context(planned.id, task)
         self._context = shared if basic else shared.for_attempt()
@@ -68,11 +69,6 @@ class CommitTask:
     def component(self) -> str:
         """Id of the bolt."""
         return self._planned.id
-
-    @property
-    def basic(self) -> bool:
-        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
-        return isinstance(self._bolt, BasicBoltAtCommit)
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
@@ -123,9 +119,9 @@ class CommitTask:
         self.collector.finish("finish_batch")
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
-        gathers = gathered_by(self._planned.component.obj)
         deliveries = [*self._deferred.tuples, *inbox]
-        other = None if gathers is None or not deliveries else OtherState(self._bolt, gathers, alone=False)
+        gathers = gathered_by(self._planned.component.obj) if deliveries else None
+        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
         self._execute_all(deliveries)
         if other is not None:
             other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")

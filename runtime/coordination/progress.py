@@ -40,8 +40,23 @@ class MetricTotals:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One look at a running topology. Tuples are the spout's, of committed transactions; so is what `metrics` count, by
-    component and name."""
+    """One look at a running topology: `TopologyHandle.snapshot` returns it, and `on_wave` is given it.
+
+    Attributes:
+        topology (str): id of the topology.
+        txid_committed (int): the last committed txid, in this run or an earlier one; 0 before the first.
+        transactions (int): number of transactions committed in this run.
+        tuples (int): number of tuples that the spout emitted for these.
+        processing (int): number of transactions that are being processed.
+        replays (int): number of attempts that have failed in this run, with those of later transactions that failed
+            with them.
+        waves (int): number of waves (micro-batches) that have ended in this run.
+        elapsed_secs (float): seconds since the start of the run.
+        transactions_per_sec (float): mean number of transactions committed a second.
+        tuples_per_sec (float): mean number of these tuples a second.
+        metrics (Mapping[str, Mapping[str, Any]]): what metrics of user code have counted for these transactions, by
+            component and name.
+    """
 
     topology: str
     txid_committed: int

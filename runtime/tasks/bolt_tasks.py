@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from stormline.runtime.messages.wave import Failure
@@ -32,8 +33,8 @@ def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> N
         return
     execute = bolt.execute
     for rows in rows_of(tuples):
-        for row in rows:
-            execute(Tuple(row, source))
+        for tup in map(Tuple, rows, repeat(source)):  # map makes each when its turn comes, and faster than a call here
+            execute(tup)
 
 
 class _BoltTask:
@@ -71,8 +72,8 @@ class BasicBoltTask(_BoltTask):
         execute, collector = self._bolt.execute, self.collector
         try:
             for rows in rows_of(tuples):
-                for row in rows:
-                    execute(Tuple(row, source), collector)
+                for tup in map(Tuple, rows, repeat(source)):
+                    execute(tup, collector)
             collector.flush()
         finally:  # the bolt counts for all attempts, one after another
             self.context.count_into(self._counted)
@@ -110,6 +111,7 @@ class BatchBoltTask(_BoltTask):
         self._gathers = gathers
         self._executes = hooked_batch_bolt(bolt, context, collector, world)
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
+        self._who = "" if gathers is None else f"bolt {of.component!r} ({type(bolt).__name__}), task {of.task},"
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
@@ -121,7 +123,7 @@ class BatchBoltTask(_BoltTask):
         else:
             self._other.before_execute()
             execute_tuples(self._executes, tuples, source)
-            self._other.after_execute(self._who())
+            self._other.after_execute(self._who)
         self.collector.flush()
 
     def finish(self) -> bool:
@@ -146,11 +148,8 @@ class BatchBoltTask(_BoltTask):
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
-        self._other.check(self._who())
-        return pack_gathered(self.bolt, self._gathers, self._who(), registry)
-
-    def _who(self) -> str:
-        return f"bolt {self.of.component!r} ({type(self.bolt).__name__}), task {self.of.task},"
+        self._other.check(self._who)
+        return pack_gathered(self.bolt, self._gathers, self._who, registry)
 
 
 class BasicBoltAtCommit(IBatchBolt):

@@ -6,7 +6,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable
-from threading import get_ident
+from threading import current_thread, get_ident, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -104,9 +104,9 @@ def run_guarded(of: UserCode, where: str, call: Callable[..., T], *args: Any) ->
         return call(*args)
     except AttemptAborted:
         return ABORTED
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
+        if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():  # a worker gets Ctrl-C there
+            raise
         return failure_of(error, component, task, where)
     finally:
         running[thread] = outer

@@ -113,3 +113,4 @@ class OwnThread:
                 self._calls.popleft()
                 call.ended = True
                 self._changed.notify_all()
+                del call  # all that it was called with, and what it gave, would else live until the next one

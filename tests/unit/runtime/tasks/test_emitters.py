@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -246,3 +246,28 @@ def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwa
     assert made[0].calls == []
     assert env.emitters.emit(1, lambda emitter: emitter) is made[0], "it emits on"
     env.close()
+
+
+class Overtaken(dict[Any, Any]):
+    """While one thread has found nothing, and makes its own, another one comes first."""
+
+    def __init__(self, comes: Callable[[], Any]) -> None:
+        super().__init__()
+        self.comes: list[Callable[[], Any]] = [comes]
+        self.got: list[Any] = []
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if found is None and self.comes:
+            self.got.append(self.comes.pop()())
+        return found
+
+
+def test_two_threads_that_ask_for_a_task_at_once_get_one_context_and_one_conf() -> None:
+    env = TaskEnvironment(compile_topology(topology_of(OnDriver(the_same))), 1)
+    task = env.plan.spout.tasks[0]
+    confs = env._confs = Overtaken(lambda: env.conf("spout"))
+    contexts = env._contexts = Overtaken(lambda: env.context("spout", task))
+    conf, context = env.conf("spout"), env.context("spout", task)
+    assert confs.got[0] is conf
+    assert contexts.got[0] is context

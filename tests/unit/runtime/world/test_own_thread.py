@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -40,6 +41,19 @@ def test_what_a_call_returns_or_raises_is_the_callers(own: OwnThread) -> None:
     with pytest.raises(SystemExit):
         own.call(lambda: exec("raise SystemExit(3)"))
     assert own.call(lambda: 8) == 8, "and the thread goes on"
+
+
+class Given:
+    """What a call is given, and gives back."""
+
+
+def test_what_a_call_was_given_and_gave_lives_no_longer_than_whoever_asked_for_it(own: OwnThread) -> None:
+    def of_a_call() -> weakref.ref[Given]:
+        given = Given()
+        assert own.call(lambda: given) is given
+        return weakref.ref(given)
+
+    assert of_a_call()() is None
 
 
 def test_calls_run_in_the_order_in_which_they_were_asked_for(own: OwnThread, go_on: threading.Event) -> None:

@@ -35,7 +35,10 @@ ALLOWED = {
     "tasks/gathered.py": ({"threading.Lock", "uuid.UUID", "uuid.SafeUUID"}, f"{_LOCK}; types of values"),
     "tasks/task_environment.py": ({"threading.Lock"}, _LOCK),
     "tasks/collector.py": ({"threading.get_ident"}, "which thread emits; it waits for none"),
-    "tasks/user_code.py": ({"threading.get_ident"}, "which thread calls; it waits for none"),
+    "tasks/user_code.py": (
+        {"threading.current_thread", "threading.get_ident", "threading.main_thread"},
+        "which thread calls; it waits for none",
+    ),
     "tuples/grouping_key.py": ({"uuid.UUID"}, "a type of values"),
     "state/memory_store.py": ({"threading.RLock"}, "the double of a store, for tests without a simulation"),
     "state/transactional_state.py": ({"os.getpid"}, "it tells a fork of this process, which has no store"),
