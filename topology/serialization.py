@@ -1,6 +1,7 @@
 """msgpack with registered types: what kryo was to Storm.
 
-The value and its type survive the round trip. Bytes are never unpickled; what is not ours is `CorruptData`.
+The value and its type survive the round trip. Bytes are never unpickled (law 8, no unpickling);
+what is not ours is `CorruptData`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Commits on the executors: what crosses between the driver and the Spark tasks of a commit. Knows no Spark.
 
 One turn of a commit phase is one Spark job. Its input is what came back to the driver with the wave's result: bytes,
-shipped with the job, so that nothing stands before it that could be computed again. No law leans on Spark running a
-task once: there are five ways in which one runs twice (docs/measured.md). What becomes of each:
+shipped with the job, so that nothing stands before it that could be computed again. Nothing leans on Spark running a
+task once (law 7, one execution): there are five ways in which one runs twice (docs/measured.md). What becomes of each:
 
 - *Task failure*, and *executor loss* while the task runs: Spark may run the task again (after an executor that died
   through no fault of the application even with spark.task.maxFailures=1). It then says so: a Spark attempt number

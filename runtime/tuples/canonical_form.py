@@ -1,4 +1,4 @@
-"""Canonical forms: equal values made equal bytes, so that what is hashed is the same in every process and for ever."""
+"""Canonical forms: equal values made equal bytes, for hashes that are the same everywhere (law 9, routing)."""
 
 from __future__ import annotations
 

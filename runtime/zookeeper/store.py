@@ -1,4 +1,4 @@
-"""The durable state store: one topology's node in ZooKeeper, fenced in each transaction.
+"""The durable state store: one topology's node in ZooKeeper, fenced in each transaction (law 6, fencing).
 
 <root>/<topology id>/owner      whose writes count: epoch, token, number of writes; set by every write
 <root>/<topology id>/live       which process that is; ephemeral
