@@ -1,4 +1,4 @@
-"""Blocks: how tuples travel from stage to stage, and the counts that prove that none is missing (law 5).
+"""Blocks: how tuples go from stage to stage, and the counts that prove that none is missing (law 5, complete input).
 
 A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a report), then msgpack of
 

@@ -52,7 +52,7 @@ class Packed:
         return _unpack_rows(self.data, attempt, registry)
 
     def unpack_whole(self, attempt: TransactionAttempt, registry: Registry) -> Tuples:
-        """Return the tuples, as many as were packed (law 5).
+        """Return the tuples, as many as were packed (law 5, complete input).
 
         Raises:
             CorruptData: they are not all there.

@@ -89,7 +89,7 @@ def sent(value: Any, registry: Registry = REGISTRY) -> Any:
     [
         *(None, True, 1 << 200, 1.5, 2j, "text", b"bytes", bytearray(b"b"), range(3), ...),
         *([1, (2, [3])], {"a": {1: {2}}}, frozenset([1]), Counter("aab"), OrderedDict(a=1), deque([1], maxlen=3)),
-        *(dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc), dt.timedelta(1), dt.time(1)),
+        *(dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, tzinfo=dt.UTC), dt.timedelta(1), dt.time(1)),
         *(decimal.Decimal("1.10"), fractions.Fraction(1, 3), uuid.UUID(int=5), re.compile("a+"), array.array("d", [1])),
         *(TransactionAttempt(1, 2), Values(1, "a"), Fields("a", "b"), Colour.RED, Point(1, 2), [Pair(1, 2)]),
         numpy.int64(3),
