@@ -82,6 +82,7 @@ class Oracle:
         self._effects = {txid: effects for txid, effects in self._effects.items() if txid in same}
         self._commit_ids = {txid: commit_id for txid, commit_id in self._commit_ids.items() if txid in same}
         self._begun.clear()
+        self._running.clear()  # of a driver that was killed: the next one's epoch may be the same
         self._attempts.clear()
 
     def broken(self, law: str) -> None:
