@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
-from stormline.runtime.coordination.committer import PROOF_SECS, PROOF_TRIES
+from stormline.runtime.coordination.commit_queue import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.coordination.coordinator import ATTEMPTS_PER_EPOCH
 from stormline.runtime.messages.wave import Wave
 from stormline.runtime.state.state_tree import FOLDER
