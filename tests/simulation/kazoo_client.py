@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
-from stormline.runtime.coordination.committer import PROOF_SECS
+from stormline.runtime.coordination.commit_queue import PROOF_SECS
 from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Process, SimEvent, SimQueue
 from tests.simulation.zookeeper import Op, ZooKeeper
