@@ -138,7 +138,7 @@ def test_two_attributes_that_share_an_object_share_it_afterwards() -> None:
         (sqlite3.connect(":memory:", check_same_thread=False), "a sqlite3.Connection"),
         (threading.Lock(), "a _thread.lock"),
         (iter([1]), "a builtins.list_iterator"),
-        ((n for n in ()), "a builtins.generator"),
+        ((n for n in "a"), "a builtins.generator"),
         (lambda: None, "what cannot travel (Can't pickle <function <lambda>"),
         (Point(1, 2), "a tests.unit.runtime.tasks.test_gathered.Point"),
     ],
@@ -264,11 +264,11 @@ def test_what_changes_nothing_beside_is_executed_on_the_executors(how: str) -> N
 class NamesOneSo(Store):
     """Has an attribute of its own that is named `gathers`."""
 
-    gathers = None
+    gathers: Any = None
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)
-        self.gathers: Any = []
+        self.gathers = []
         self.last = None
 
     def execute(self, tup: Tuple) -> None:
