@@ -32,7 +32,7 @@ from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.blocks import Origin
 from stormline.runtime.tuples.columns import Columns
 from stormline.runtime.tuples.packing import ARROW, ROWS, Packed
-from stormline.runtime.world.machine import Machine
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper import claim
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
@@ -52,7 +52,6 @@ from tests.kits.serialized import EXAMPLES, REGISTRY
 
 ATTEMPT = TransactionAttempt(3, 2)
 ORIGIN = Origin(2, 7)
-MACHINE = Machine()
 EXPECTED = (StormlineError, FailedException, click.ClickException)
 """What bad input may raise: our own errors, "ask again later" of a coordinator, and the command line's."""
 
@@ -109,7 +108,7 @@ class Zookeeper:
         """Read one znode as each kind of znode."""
         _all(
             lambda: Owner.unseal(data, "/t/owner"),
-            lambda: claim._holder(data, _Stat, "/t/live").alive(MACHINE),
+            lambda: claim._holder(data, _Stat, "/t/live").alive(REAL.machine),
             lambda: check_description(unseal(data, PLAIN, "/t/topology"), self.description, "t", "/t"),
             lambda: self._load(data),
         )
