@@ -120,7 +120,7 @@ def test_whatever_belongs_to_an_attempt_that_is_not_current_changes_nothing() ->
     hand.next()
     old = {n: hand.current(n) for n in (1, 2, 3)}
     hand.fail(1)
-    events = (
+    events: tuple[coordinator.Event, ...] = (
         Failed(old[2]),
         Committed(old[1]),
         *(Processed(AttemptResult(a)) for a in (old[1], TransactionAttempt(9, 1))),
