@@ -15,6 +15,7 @@ from stormline.runtime.commit.executor_messages import (
 )
 from stormline.runtime.messages.commit_request import CommitPart, PackedDelivery, PartReply, RemoteTask, TaskReply
 from stormline.runtime.messages.wave import AttemptResult, Failure
+from stormline.runtime.tasks.commit_participants import CommitParticipants
 from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import run_guarded
@@ -57,21 +58,34 @@ class ExecutorPart:
         env = self._env
         env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
         result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
+        participants = [env.participants(part.attempt, self._scope(given.task)) for given in part.tasks]
         self._tasks = [
-            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result)
-            for given in part.tasks
+            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result, its_own)
+            for given, its_own in zip(part.tasks, participants, strict=True)
         ]
         if self._abandoned:
             return ()
         replies: list[TaskReply] = []
         calls = [
-            partial(self._run_task, part, given, task, replies)
-            for given, task in zip(part.tasks, self._tasks, strict=True)
+            partial(self._run_task, part, given, task, its_own, replies)
+            for given, task, its_own in zip(part.tasks, self._tasks, participants, strict=True)
         ]
         run_side_by_side(calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
-    def _run_task(self, part: CommitPart, given: RemoteTask, task: CommitTask, replies: list[TaskReply]) -> None:
+    def _scope(self, task: int) -> str:
+        """Name what a task commits by itself; with another parallelism it has other keys, so another name."""
+        planned = self._env.plan.components[self._env.component_of(task)]
+        return f"{planned.id}:{planned.tasks.index(task)}/{len(planned.tasks)}"
+
+    def _run_task(
+        self,
+        part: CommitPart,
+        given: RemoteTask,
+        task: CommitTask,
+        participants: CommitParticipants,
+        replies: list[TaskReply],
+    ) -> None:
         env, component = self._env, self._env.component_of(given.task)
         inbox: list[Delivery] = []
         sent: list[PackedDelivery] = []
@@ -84,12 +98,16 @@ class ExecutorPart:
         def write() -> None:
             sent.extend(pack_deliveries(task.sent, env))
 
-        if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
-            task.run(inbox)
-            if task.failure is not None:
-                failures.append(task.failure)
-            else:
-                run_guarded(write, component, given.task, "emit", failures.append, *at)
+        try:
+            if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
+                task.run(inbox)
+                if task.failure is not None:
+                    failures.append(task.failure)
+                elif run_guarded(write, component, given.task, "emit", failures.append, *at):
+                    failure = participants.commit(lambda: not self._abandoned)
+                    failures += [] if failure is None else [failure]
+        finally:  # nothing is left where all have committed
+            participants.abort()
         replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
 
     def abandon(self) -> None:
