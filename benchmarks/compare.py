@@ -16,14 +16,18 @@ from types import TracebackType
 
 import click
 
-from benchmarks.bench import alternately
+from benchmarks.measuring.bench import alternately
 
 ROOT = Path(__file__).resolve().parents[1]
 
 CHILD = """
 import inspect, sys
-from benchmarks.lab import Lab
-from benchmarks.settings import BATCH_TUPLES, PENDING, PENDING_SMALL
+try:
+    from benchmarks.measuring.lab import Lab
+    from benchmarks.measuring.settings import BATCH_TUPLES, PENDING, PENDING_SMALL
+except ModuleNotFoundError:  # a checkout from before the measuring had a folder
+    from benchmarks.lab import Lab
+    from benchmarks.settings import BATCH_TUPLES, PENDING, PENDING_SMALL
 from benchmarks.topologies.global_count import global_count, small_batches
 from benchmarks.topologies.words import words
 

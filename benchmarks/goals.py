@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import Goal
+from benchmarks.figure import Goal
 
 TUPLES = "tuples/s"
 TRANSACTIONS = "transactions/s"

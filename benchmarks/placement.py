@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from benchmarks.bench import alternately
-from benchmarks.settings import MASTER, TIMEOUT_SECS
+from benchmarks.measuring.bench import alternately
+from benchmarks.measuring.settings import MASTER, TIMEOUT_SECS
 from benchmarks.topologies.synthetic import GATES, Gate, SyntheticSpout
 from examples.global_count import BatchCount
 from stormline import BaseTransactionalBolt, Config, ICommitter, LocalCluster, TransactionalTopologyBuilder

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks.chart import draw
-from benchmarks.machine import ROOT
-from benchmarks.readme import with_table
-from benchmarks.results import Results
-from benchmarks.table import markdown_page, markdown_table, notes, terminal_table
+from benchmarks.measuring.machine import ROOT
+from benchmarks.reporting.chart import draw
+from benchmarks.reporting.readme import with_table
+from benchmarks.reporting.results import Results
+from benchmarks.reporting.table import markdown_page, markdown_table, notes, terminal_table
 
 RESULTS = ROOT / "benchmarks" / "results"
 

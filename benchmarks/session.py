@@ -14,17 +14,17 @@ from typing import NoReturn
 import psutil
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.bench import Bench
-from benchmarks.caveats import CAVEATS
-from benchmarks.figures import Figure, Status
-from benchmarks.fresh import end_tree
-from benchmarks.lab import Lab
-from benchmarks.machine import machine, versions
-from benchmarks.recorder import Recorder
+from benchmarks.figure import Figure, Status
+from benchmarks.figures import RUNS, Run
+from benchmarks.measuring.bench import Bench
+from benchmarks.measuring.fresh import end_tree
+from benchmarks.measuring.lab import Lab
+from benchmarks.measuring.machine import machine, versions
+from benchmarks.measuring.recorder import Recorder
 from benchmarks.report import console, render, show
-from benchmarks.results import Results
-from benchmarks.rows import RUNS, Run
-from benchmarks.table import ratio_text, unmarked, verdict
+from benchmarks.reporting.caveats import CAVEATS
+from benchmarks.reporting.results import Results
+from benchmarks.reporting.table import ratio_text, unmarked, verdict
 
 
 class Session:

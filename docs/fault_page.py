@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.fault_matrix import MATRIX
-from docs.fault_matrix.row import Covered, Open, Row
+from tests.fault_matrix import MATRIX
+from tests.fault_matrix.row import Covered, Open, Row
 
 RUNS = Path(__file__).with_name("faults_run.json")
 
@@ -30,8 +30,8 @@ def page() -> str:
         "often it was tried. *Simulated* runs in one process, on doubles of Spark, ZooKeeper and databases; *real*",
         "breaks real processes. A kind of fault is written `like this`: of the simulator (`make simulate`) or of the",
         "chaos runs (`make chaos`); a test is a link, run by `make test` or `make proof`. What nothing covers is",
-        "**open**, with the reason. The rows are in [fault_matrix](fault_matrix/__init__.py); a test sees that",
-        "all that they name exists, and that no kind of fault lacks a row.",
+        "**open**, with the reason. The rows are in [tests/fault_matrix](../tests/fault_matrix/__init__.py); a test",
+        "sees that all that they name exists, and that no kind of fault lacks a row.",
         "",
         _counts(rows),
         "",

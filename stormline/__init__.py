@@ -13,13 +13,14 @@ from stormline.spouts.base import (
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.builder import BoltDeclarer, SpoutDeclarer, TransactionalTopologyBuilder
+from stormline.topology.builder import TransactionalTopologyBuilder
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import Config
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     Collector,
     Conf,
+    IArrowBatchBolt,
     IBasicBolt,
     IBatchBolt,
     ICommitter,
@@ -36,6 +37,7 @@ from stormline.topology.contracts import (
     ITransactionalSpout,
     Metadata,
 )
+from stormline.topology.declarers import BoltDeclarer, SpoutDeclarer
 from stormline.topology.drpc import LinearDRPCTopologyBuilder
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
@@ -105,6 +107,7 @@ __all__ = [
     "Grouping",
     "GroupingKind",
     "Histogram",
+    "IArrowBatchBolt",
     "IBasicBolt",
     "IBatchBolt",
     "ICommitter",

@@ -1,350 +1,62 @@
-"""The contracts between Stormline and user code: Storm's interfaces, by Storm's names."""
-
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
-
-from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.context import TopologyContext
-from stormline.topology.grouping import DEFAULT_STREAM
-from stormline.topology.storm_names import StormInterface
-from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.tuples import Tuple
-
-if TYPE_CHECKING:
-    import pyarrow
-
-Conf = Mapping[str, Any]
-Metadata = Any  # any value that the topology's serialization takes
-
-
-class Collector(Protocol):
-    """What bolts and emitters emit to; the first value is always the attempt of the batch at hand."""
-
-    @overload
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit one tuple; raises a kind of `EmitError` at once where the declaration does not allow it."""
-
-    @overload
-    def emit(self, stream: str, values: Sequence[Any], /) -> None:
-        """Emit one tuple, in Storm's order of arguments."""
-
-    def emit_all(self, rows: list[list[Any]], stream: str = DEFAULT_STREAM) -> None:
-        """Emit many tuples, faster than one by one. The lists become the engine's: change none of them any more."""
-
-    @overload
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit one tuple of a direct stream to one task."""
-
-    @overload
-    def emit_direct(self, task_id: int, stream: str, values: Sequence[Any], /) -> None:
-        """Emit one tuple to one task, in Storm's order of arguments."""
-
-    def emit_batch(self, batch: pyarrow.RecordBatch, stream: str = DEFAULT_STREAM) -> None:
-        """Emit each row of `batch` as one tuple.
-
-        Its columns are the stream's fields after the first, found by name: the attempt is implied. A `pyarrow.Table`
-        is emitted batch by batch; no rows are no tuples. The batch and its memory become the engine's own: a numpy
-        array that pyarrow shares must not change any more. An opaque emitter gives all its batches one fixed schema
-        (see `IOpaqueEmitter`).
-
-        Args:
-            batch: Any number of rows, of any types that tuples can hold: no unions, intervals, views, extensions.
-            stream: A stream that was not declared as direct.
-
-        Raises:
-            MissingExtra: pyarrow is not installed.
-            NotARecordBatch: `batch` is neither a record batch nor a table.
-            WrongColumns: its columns are not the fields after the first.
-            ColumnCannotTravel: a column's type is one of those that do not travel.
-            UndeclaredStream, DirectStreamMismatch, StaleEmit: as for `emit`.
-        """
-
-    def report_error(self, error: BaseException) -> None:
-        """Write an error to the log and go on."""
-
-
-class IComponent(StormInterface):
-    """Spouts and bolts alike: says what it emits."""
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare each output stream; a component that emits nothing declares none."""
-
-    def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Return settings of this component: they win over the topology's, the declarer's win over them."""
-        return None
-
-
-# ---------------------------------------------------------------------------------------- bolts
-
-
-class IBasicBolt(IComponent):
-    """A bolt that looks at one tuple at a time: prepared once a worker, it serves many batches."""
-
-    def prepare(self, conf: Conf, context: TopologyContext) -> None:
-        """Called once in each worker, before the first tuple."""
-
-    @abstractmethod
-    def execute(self, tup: Tuple, collector: Collector) -> None:
-        """Called once a tuple; what it emits carries the tuple's own attempt first."""
-
-    def cleanup(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
-
-
-class IBatchBolt(IComponent):
-    """A bolt that looks at one batch: every task of every attempt gets a fresh copy of the declared object.
-
-    Every task finishes every batch, with no tuples too. `finish_batch` runs only when the task provably holds
-    all its tuples.
-
-    A committer, and a bolt downstream of one, is *deferred*. It is prepared, executed and finished at the commit, all
-    in the driver process and each task in one thread that lives as long as the topology: connections, registries and
-    static maps work as written. One that names in `gathers` what `execute` gathers is executed on the executors.
-    """
-
-    gathers: Sequence[str] | None = None
-    """Names of all the attributes that `execute` changes, each of plain data (numbers, text, bytes, dates, containers,
-    arrays, registered classes). Where the bolt is deferred it is then prepared and executed on the executors, the
-    attributes travel, and at the commit a fresh copy is prepared in the driver, given them, and finished.
-    """
-
-    @abstractmethod
-    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
-        """Called once, before the first tuple."""
-
-    @abstractmethod
-    def execute(self, tup: Tuple) -> None:
-        """Called once a tuple."""
-
-    @abstractmethod
-    def finish_batch(self) -> None:
-        """Called once, after the last tuple."""
-
-
-class IArrowBatchBolt(IBatchBolt):
-    """A BatchBolt that takes record batches: the engine makes some of the tuples that row components emit."""
-
-    @abstractmethod
-    def execute_batch(self, batch: pyarrow.RecordBatch) -> None:
-        """Called once for each record batch; each of its rows is one tuple of the attempt at hand.
-
-        Args:
-            batch: At least one row, and a column for each field of the stream after the first, in their order. It is
-                shared with other bolts, so nothing of it may be changed. Its schema's metadata says who emitted it.
-
-        Raises:
-            FailedException: the attempt is to be replayed. Anything else stops the topology.
-        """
-
-    def execute(self, tup: Tuple) -> None:
-        """Never called by Stormline."""
-        raise NotImplementedError(
-            f"{type(self).__name__} takes record batches: call execute_batch(batch), the engine never calls execute"
-        )
-
-
-class ICommitter:
-    """Marks a BatchBolt whose `finish_batch` runs only in the commit phase, strictly in the order of txids."""
-
-
-# ---------------------------------------------------------------------------------------- spouts
-
-
-class ISpout(IComponent):
-    """What spouts of all three kinds have in common.
-
-    Its coordinator and its emitters live in the driver process: one coordinator, and one emitter a task, each made,
-    called and closed in one thread of its own, for as long as the topology runs.
-    """
-
-    emits_on_executors: bool = False
-    """Whether emitters run on the executors, in parallel: then several objects in several processes serve one task, one
-    after another. For a spout whose batches depend on their metadata alone, never on what an emitter remembers."""
-
-
-class ITransactionalCoordinator(StormInterface):
-    """Decides what the batches are. One lives in the driver."""
-
-    def resume(self, prev_metadata: Metadata) -> None:
-        """Called once, before is_ready, with the newest stored metadata; None where no transaction is stored."""
-
-    def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
-        return True
-
-    @abstractmethod
-    def initialize_transaction(self, txid: int, prev_metadata: Metadata) -> Metadata:
-        """Return what defines batch `txid`: called once a txid, in order; `prev_metadata` is None for txid 1."""
-
-    def close(self) -> None:
-        """Called when the topology stops."""
-
-
-class ITransactionalEmitter(StormInterface):
-    """Emits batches: the same txid and metadata must give the same tuples, on every attempt, in every process."""
-
-    @abstractmethod
-    def emit_batch(self, attempt: TransactionAttempt, metadata: Metadata, collector: Collector) -> None:
-        """Emit this task's share of the batch."""
-
-    def cleanup_before(self, txid: int) -> None:
-        """Called after each `emit_batch`, with the last committed txid: what is strictly before it may go."""
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
-
-
-class ITransactionalSpout(ISpout):
-    """A spout whose coordinator defines each batch by metadata.
-
-    See `ISpout` for where its emitters run.
-    """
-
-    Coordinator: TypeAlias = ITransactionalCoordinator
-    Emitter: TypeAlias = ITransactionalEmitter
-
-    @abstractmethod
-    def get_coordinator(self, conf: Conf, context: TopologyContext) -> ITransactionalCoordinator:
-        """Return the coordinator."""
-
-    @abstractmethod
-    def get_emitter(self, conf: Conf, context: TopologyContext) -> ITransactionalEmitter:
-        """Return the emitter of one task."""
-
-
-class IPartitionedCoordinator(StormInterface):
-    """Says how many partitions there are. One lives in the driver."""
-
-    @abstractmethod
-    def num_partitions(self) -> int:
-        """Return the present number of partitions: 0, 1, …; it may grow."""
-
-    def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
-        return True
-
-    def close(self) -> None:
-        """Called when the topology stops."""
-
-
-class IPartitionedEmitter(StormInterface):
-    """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …"""
-
-    @abstractmethod
-    def emit_partition_batch_new(
-        self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
-    ) -> Metadata:
-        """Emit a partition's batch for the first time; `last_metadata` is the partition's previous one or None.
-
-        Returns what says which tuples these are, and where the next batch begins; None only at the beginning of a
-        partition that has given nothing yet.
-        """
-
-    @abstractmethod
-    def emit_partition_batch(
-        self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
-    ) -> None:
-        """Emit again exactly what the call that returned `metadata` emitted."""
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
-
-
-class IPartitionedTransactionalSpout(ISpout):
-    """A spout over partitions, each of which can replay any batch.
-
-    See `ISpout` for where its emitters run.
-    """
-
-    Coordinator: TypeAlias = IPartitionedCoordinator
-    Emitter: TypeAlias = IPartitionedEmitter
-
-    @abstractmethod
-    def get_coordinator(self, conf: Conf, context: TopologyContext) -> IPartitionedCoordinator:
-        """Return the coordinator."""
-
-    @abstractmethod
-    def get_emitter(self, conf: Conf, context: TopologyContext) -> IPartitionedEmitter:
-        """Return the emitter of one task."""
-
-
-class IOpaqueCoordinator(StormInterface):
-    """Says when a new batch may begin. One lives in the driver."""
-
-    def is_ready(self) -> bool:
-        """Tell whether a new batch may begin; asked only where no metadata is stored for the next txid."""
-        return True
-
-    def close(self) -> None:
-        """Called when the topology stops."""
-
-
-class IOpaqueEmitter(StormInterface):
-    """Emits the partitions of one task, each from where its last transaction left off.
-
-    A replay may give other tuples until the commit phase of its transaction begins. From then on it must begin
-    with the same tuples in the same order: what it gives beyond those is kept for the next batch, and where it
-    cannot give them the attempt fails and is tried again.
-
-    Record batches need a fixed schema, `pa.RecordBatch.from_pylist(rows, schema=…)`: a replay may be cut otherwise, and
-    a type inferred from other rows makes the frozen batch another one, which then waits for ever.
-    """
-
-    @abstractmethod
-    def num_partitions(self) -> int:
-        """Return the present number of partitions."""
-
-    @abstractmethod
-    def emit_partition_batch(
-        self, attempt: TransactionAttempt, collector: Collector, partition: int, last_metadata: Metadata
-    ) -> Metadata:
-        """Emit from where `last_metadata` (None at first) left off and return the new metadata.
-
-        None: this partition gives nothing now, and its old position is kept; after tuples that is an error.
-        """
-
-    def close(self) -> None:
-        """Called when the worker is done with the topology; not when the worker is killed."""
-
-
-class IOpaquePartitionedTransactionalSpout(ISpout):
-    """A spout over partitions that may vanish or give another batch on replay.
-
-    See `ISpout` for where its emitters run.
-    """
-
-    Coordinator: TypeAlias = IOpaqueCoordinator
-    Emitter: TypeAlias = IOpaqueEmitter
-
-    @abstractmethod
-    def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:
-        """Return the coordinator."""
-
-    @abstractmethod
-    def get_emitter(self, conf: Conf, context: TopologyContext) -> IOpaqueEmitter:
-        """Return the emitter of one task."""
-
-
-class ICommitterEmitter(ABC):
-    """The emitter of a committer spout; it is an emitter of its spout's kind besides."""
-
-    @abstractmethod
-    def commit(self, attempt: TransactionAttempt) -> None:
-        """Called in the commit phase, once for each attempt that reaches it."""
-
-
-class ICommitterTransactionalSpout(ABC):
-    """Marks a spout, of any of the three kinds, whose emitter's `commit(attempt)` runs in the commit phase.
-
-    That phase runs in the driver, on the object that has emitted, in its thread; so `emits_on_executors` is refused.
-    """
-
-    if not TYPE_CHECKING:  # a type checker would find two in a spout of some kind: to it say ICommitterEmitter
-        Emitter = ICommitterEmitter
-
-
-AnySpout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
-AnyBolt = IBasicBolt | IBatchBolt
+"""The contracts between Stormline and user code, each in a module of its own kind, all in reach from here."""
+
+from stormline.topology.bolt_contracts import (
+    AnyBatchBolt,
+    AnyBolt,
+    IArrowBatchBolt,
+    IBasicBolt,
+    IBatchBolt,
+    IBatchLifecycle,
+    ICommitter,
+)
+from stormline.topology.collector import Collector
+from stormline.topology.component import Conf, IComponent, Metadata
+from stormline.topology.spout_contracts import (
+    AnySpout,
+    ICommitterEmitter,
+    ICommitterTransactionalSpout,
+    ICoordinator,
+    IEmitter,
+    IOpaqueCoordinator,
+    IOpaqueEmitter,
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedCoordinator,
+    IPartitionedEmitter,
+    IPartitionedTransactionalSpout,
+    ISpout,
+    ITransactionalCoordinator,
+    ITransactionalEmitter,
+    ITransactionalSpout,
+)
+
+AnyComponent = AnySpout | AnyBolt
+
+__all__ = [
+    "AnyBatchBolt",
+    "AnyBolt",
+    "AnyComponent",
+    "AnySpout",
+    "Collector",
+    "Conf",
+    "IArrowBatchBolt",
+    "IBasicBolt",
+    "IBatchBolt",
+    "IBatchLifecycle",
+    "ICommitter",
+    "ICommitterEmitter",
+    "ICommitterTransactionalSpout",
+    "IComponent",
+    "ICoordinator",
+    "IEmitter",
+    "IOpaqueCoordinator",
+    "IOpaqueEmitter",
+    "IOpaquePartitionedTransactionalSpout",
+    "IPartitionedCoordinator",
+    "IPartitionedEmitter",
+    "IPartitionedTransactionalSpout",
+    "ISpout",
+    "ITransactionalCoordinator",
+    "ITransactionalEmitter",
+    "ITransactionalSpout",
+    "Metadata",
+]

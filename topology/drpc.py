@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
-from stormline.topology.builder import BoltDeclarer, TransactionalTopologyBuilder, declare_bolt
+from stormline.topology.builder import TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     AnyBolt,
@@ -15,6 +15,7 @@ from stormline.topology.contracts import (
     ITransactionalEmitter,
     ITransactionalSpout,
 )
+from stormline.topology.declarers import BoltDeclarer, chooser_and_stream, fields_and_stream
 from stormline.topology.errors import InvalidComponent, InvalidGrouping, InvalidId, InvalidStream, NoRemoteDRPC
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, CustomStreamGrouping, GlobalStreamId, GroupingKind
@@ -71,11 +72,17 @@ class LinearDRPCInputDeclarer:
         """Spread tuples evenly over the tasks."""
         return self._said(self._bolt.shuffle_grouping(self._previous, stream))
 
+    @overload
+    def fields_grouping(self, fields: Sequence[str] | str, stream: str = DEFAULT_STREAM) -> LinearDRPCInputDeclarer: ...
+
+    @overload
+    def fields_grouping(self, stream: str, fields: Sequence[str], /) -> LinearDRPCInputDeclarer: ...
+
     def fields_grouping(
         self, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
     ) -> LinearDRPCInputDeclarer:
         """Send tuples with the same values of `fields` to the same task; Storm's order (stream, fields) works too."""
-        return self._said(self._bolt.fields_grouping(self._previous, fields, stream))
+        return self._said(self._bolt.fields_grouping(self._previous, *fields_and_stream(fields, stream)))
 
     def global_grouping(self, stream: str = DEFAULT_STREAM) -> LinearDRPCInputDeclarer:
         """Send every tuple to the task with the lowest id."""
@@ -97,17 +104,33 @@ class LinearDRPCInputDeclarer:
         """Spread tuples evenly over the tasks, all of which are in one process."""
         return self._said(self._bolt.local_or_shuffle_grouping(self._previous, stream))
 
+    @overload
+    def partial_key_grouping(
+        self, fields: Sequence[str] | str, stream: str = DEFAULT_STREAM
+    ) -> LinearDRPCInputDeclarer: ...
+
+    @overload
+    def partial_key_grouping(self, stream: str, fields: Sequence[str], /) -> LinearDRPCInputDeclarer: ...
+
     def partial_key_grouping(
         self, fields: Sequence[str] | str, stream: str | Sequence[str] = DEFAULT_STREAM
     ) -> LinearDRPCInputDeclarer:
         """Send tuples of one key to two tasks, each time to the one that got less."""
-        return self._said(self._bolt.partial_key_grouping(self._previous, fields, stream))
+        return self._said(self._bolt.partial_key_grouping(self._previous, *fields_and_stream(fields, stream)))
+
+    @overload
+    def custom_grouping(
+        self, grouping: CustomStreamGrouping, stream: str = DEFAULT_STREAM
+    ) -> LinearDRPCInputDeclarer: ...
+
+    @overload
+    def custom_grouping(self, stream: str, grouping: CustomStreamGrouping, /) -> LinearDRPCInputDeclarer: ...
 
     def custom_grouping(
         self, grouping: CustomStreamGrouping | str, stream: str | CustomStreamGrouping = DEFAULT_STREAM
     ) -> LinearDRPCInputDeclarer:
         """Let an object choose the tasks."""
-        return self._said(self._bolt.custom_grouping(self._previous, grouping, stream))
+        return self._said(self._bolt.custom_grouping(self._previous, *chooser_and_stream(grouping, stream)))
 
     def set_num_tasks(self, tasks: int) -> LinearDRPCInputDeclarer:
         """Give the bolt this many tasks, whatever its parallelism."""

@@ -8,39 +8,40 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, AnyComponent
 from stormline.topology.errors import InvalidGathers, did_you_mean
 
 _BY_NAME = frozenset({"setattr", "__setattr__", "__dict__", "vars"})
 """Names in code that may set attributes of any name."""
 
 
-def gathered_by(bolt: Any) -> tuple[str, ...] | None:
+def gathered_by(bolt: AnyComponent) -> tuple[str, ...] | None:
     """Return the attributes that a bolt gathers in; None: it does not say, so it executes at the commit if deferred."""
-    names = getattr(bolt, "gathers", None) if isinstance(bolt, IBatchBolt) else None
-    return None if names is None else tuple(names)
+    return tuple(bolt.gathers) if isinstance(bolt, AnyBatchBolt) and bolt.gathers is not None else None
 
 
-def executes_at_commit(bolt: Any, deferred: bool) -> bool:
+def executes_at_commit(bolt: AnyComponent, deferred: bool) -> bool:
     """Tell whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
     return deferred and gathered_by(bolt) is None
 
 
-def check_gathers(bolt_id: str, bolt: Any) -> None:
+def check_gathers(bolt_id: str, bolt: AnyComponent) -> None:
     """Check that `gathers` names attributes of the bolt.
 
     Raises:
         InvalidGathers: it is no sequence of names, names one twice, or one that nothing sets, or nothing can set.
     """
-    names = getattr(bolt, "gathers", None)
+    who = f"bolt {bolt_id!r} ({type(bolt).__name__})"
+    if not isinstance(bolt, AnyBatchBolt):
+        if (names := getattr(bolt, "gathers", None)) is not None:  # no member of its contract
+            raise InvalidGathers(
+                f"{who} has gathers = {names!r}, and is a BasicBolt, which gathers nothing: it never learns of "
+                "batches; leave gathers out, or make it a BaseBatchBolt"
+            )
+        return
+    names = bolt.gathers
     if names is None:
         return
-    who = f"bolt {bolt_id!r} ({type(bolt).__name__})"
-    if isinstance(bolt, IBasicBolt):
-        raise InvalidGathers(
-            f"{who} has gathers = {names!r}, and is a BasicBolt, which gathers nothing: it never learns of batches; "
-            "leave gathers out, or make it a BaseBatchBolt"
-        )
     if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
         hint = f"; write gathers = ({names!r},), with the comma" if isinstance(names, str) else ""
         raise InvalidGathers(f"{who} has gathers = {names!r}, expected a tuple of attributes' names{hint}")

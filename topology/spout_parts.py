@@ -6,9 +6,10 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from stormline.topology.contracts import ICommitterTransactionalSpout
+from stormline.topology.contracts import ICommitterTransactionalSpout, ICoordinator, IEmitter
 from stormline.topology.errors import InvalidSpout, did_you_mean
 from stormline.topology.gathering import names_set_by
 from stormline.topology.topology import ComponentKind
@@ -23,7 +24,7 @@ _REQUIRED = {
     (ComponentKind.OPAQUE_SPOUT, COORDINATOR): ("is_ready",),
     (ComponentKind.OPAQUE_SPOUT, EMITTER): ("num_partitions", "emit_partition_batch"),
 }
-"""What Storm's interfaces require, of objects of any class. What else they lack is not called."""
+"""What Storm's interfaces require, of objects of any class. What else they lack is as in the contract: `method_of`."""
 
 _INSTEAD = {"is_ready": "is_ready_after"}
 
@@ -62,14 +63,10 @@ def check_part(spout_id: str, made: Any, kind: ComponentKind, part: str, commits
     _check(f"spout {spout_id!r}: get_{part} returned a {type(made).__name__}", made, _required(kind, part, commits))
 
 
-def optional(made: Any, name: str) -> Callable[..., Any]:
-    """Return a method of a coordinator or an emitter that it may leave out; then one that does nothing."""
-    found: Callable[..., Any] = getattr(made, name, _nothing)
-    return found
-
-
-def _nothing(*_: Any) -> None:
-    return None
+def method_of(made: Any, contract: type[ICoordinator | IEmitter], name: str) -> Callable[..., Any]:
+    """Return a method that a coordinator or an emitter, of whatever class, may leave out: then that of `contract`."""
+    found = getattr(made, name, None)
+    return found if callable(found) else partial(getattr(contract, name), made)
 
 
 def _required(kind: ComponentKind, part: str, commits: bool) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stormline.topology.builder import BoltDeclarer, TransactionalTopologyBuilder, declare_bolt
+from stormline.topology.builder import TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.contracts import AnyBolt
+from stormline.topology.declarers import BoltDeclarer
 from stormline.topology.errors import DuplicateComponent
 from stormline.topology.storm_names import storm_names
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, cast
 
-from stormline.topology.contracts import AnyBolt, AnySpout
+from stormline.topology.contracts import AnyComponent
 from stormline.topology.grouping import GlobalStreamId, Grouping
 from stormline.topology.streams import StreamDeclaration
 
@@ -31,7 +31,7 @@ class Component:
 
     id: str
     kind: ComponentKind
-    obj: AnySpout | AnyBolt = field(repr=False)
+    obj: AnyComponent = field(repr=False)
     num_tasks: int
     committer: bool
     streams: Mapping[str, StreamDeclaration]

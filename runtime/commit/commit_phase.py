@@ -8,51 +8,33 @@ bolts of later stages, in the same commit phase.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from stormline.runtime.commit.executor_messages import Delivery
 from stormline.runtime.commit.executor_turn import ExecutorTurn
 from stormline.runtime.messages.engine import CommitEngine
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
-from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.collector import Route
 from stormline.runtime.tasks.commit_participants import CommitParticipants
 from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, restore_gathered
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
-from stormline.runtime.tasks.user_code import run_guarded
-from stormline.runtime.tuples.columns import Columns, Row, Tuples
+from stormline.runtime.tasks.task_routes import HandOver, collector_of
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
+from stormline.runtime.tuples.columns import Tuples
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.wanted import while_wanted
-from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY
-from stormline.topology.contracts import IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
-
-
-class _ToLaterStage:
-    """The route of what one task emits over one edge, to tasks that have their turn later in the commit."""
-
-    def __init__(self, env: TaskEnvironment, edge: Edge, task: int, attempt: TransactionAttempt, sent: list[Delivery]):
-        self._split = env.splitter(edge, task, task + attempt.transaction_id)
-        self._tasks = env.plan.components[edge.target].tasks
-        self._edge = edge
-        self._task = task
-        self._sent = sent
-
-    def take(self, tuples: Tuples) -> None:
-        self._sent += [(self._edge, self._task, target, share) for target, share in self._split(tuples)]
-
-    def take_direct(self, task: int, row: Row) -> None:
-        if task in self._tasks:
-            self._sent.append((self._edge, self._task, task, [row]))
 
 
 class CommitTask:
@@ -68,7 +50,7 @@ class CommitTask:
     ) -> None:
         self._env = env
         self._planned = planned
-        self._participants = participants
+        self.participants = participants
         self._attempt = result.attempt
         self.task = task
         self.sent: list[Delivery] = []
@@ -76,23 +58,22 @@ class CommitTask:
         self.executing_secs = 0.0
         self._abandoned = False
         self._deferred = result.deferred.get(task) or DeferredTask()
-        self.collector = TaskCollector(planned, task, result.attempt, self._outputs())
+        self.collector = collector_of(env, planned, task, result.attempt, self._route)
         basic = isinstance(planned.component.obj, IBasicBolt)
         self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
-        self._executes: IBatchBolt = self._bolt
+        self._executes: AnyBatchBolt = self._bolt
         shared = env.context(planned.id, task)
         self._context = shared if basic else shared.for_attempt()
         self.metrics: Readings = {}
 
-    def _outputs(self) -> dict[str, Output]:
-        outputs: dict[str, Output] = {}
-        debug = self._env.debug(self._planned.id)
-        for stream, declaration in self._planned.component.streams.items():
-            edges = self._env.plan.out_edges(self._planned.id, stream)
-            routes: list[Route] = [Logged(self._planned.id, self.task, stream)] if debug else []
-            routes += [_ToLaterStage(self._env, edge, self.task, self._attempt, self.sent) for edge in edges]
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
-        return outputs
+    def _route(self, edge: Edge) -> Route:
+        """Return the route to tasks that have their turn later in the commit."""
+        split = self._env.splitter(edge, self.task, self.task + self._attempt.transaction_id)
+
+        def send(target: int, tuples: Tuples) -> None:
+            self.sent.append(Delivery(edge.index, self.task, target, tuples))
+
+        return HandOver(split, self._env.plan.components[edge.target].tasks, send)
 
     @property
     def component(self) -> str:
@@ -106,25 +87,27 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
+        with COMMIT_CALLS, while_wanted(lambda: not self._abandoned):
+            self._run(inbox)
+
+    def _run(self, inbox: Sequence[Delivery]) -> None:
         begun = time.monotonic()
         self.collector.take_over()
-        self._guarded(self._prepare, "prepare")
-        self._guarded(lambda: self._execute(inbox), "execute")
+        self._guarded("prepare", self._prepare)
+        self._guarded("execute", self._execute, inbox)
         self.executing_secs = time.monotonic() - begun
-        self._guarded(self._finish, "finish_batch")
+        self._guarded("finish_batch", self._finish)
         self.collector.close()
         if self._context.metrics is not None:
-            self._guarded(partial(self._context.count_into, self.metrics), "its metrics")
+            self._guarded("its metrics", self._context.count_into, self.metrics)
         if not (self.basic or self._abandoned):
             self._context.clean_up()
 
-    def _guarded(self, call: Callable[[], None], where: str) -> None:
+    def _guarded(self, where: str, call: Callable[..., None], *args: Any) -> None:
         if self.failure is None and not self._abandoned:
-            with COMMIT_CALLS.noted(), while_wanted(lambda: not self._abandoned):
-                run_guarded(call, self._planned.id, self.task, where, self._fail, self._env.calls, self._attempt)
-
-    def _fail(self, failure: Failure) -> None:
-        self.failure = failure
+            of = UserCode(self._planned.id, self.task, self._attempt, self._env.calls)
+            failure = run_guarded(of, where, call, *args)
+            self.failure = self.failure or failure
 
     def abandon(self) -> None:
         """Begin no further call of user code, and refuse what the present one emits."""
@@ -132,15 +115,16 @@ class CommitTask:
         self.collector.close()
 
     def _prepare(self) -> None:
-        self._context.participants = self._participants
+        self._context.participants = self.participants
         if self.basic:
             self._context.count_into({})  # what a commit that failed has counted
         else:
             add_auto_hooks(self._context)
         self._bolt.prepare(self._env.conf(self._planned.id), self._context, self.collector, self._attempt)
-        if self._deferred.gathered is not None:
-            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)
         self.collector.flush()
+        if self._deferred.gathered is not None:
+            self.sent.clear()  # it was prepared on the executors, too, and what it emits there has been sent
+            restore_gathered(self._bolt, self._deferred.gathered, self._env.registry)
         if self.basic:
             tell_of_emits(self._context, self.collector)
         else:
@@ -152,41 +136,29 @@ class CommitTask:
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         gathers = gathered_by(self._planned.component.obj)
-        executes = self._deferred.tuples or inbox
-        other = None if gathers is None or not executes else OtherState(self._bolt, gathers, alone=False)
-        self._execute_all(inbox)
+        deliveries = [*self._deferred.tuples, *inbox]
+        other = None if gathers is None or not deliveries else OtherState(self._bolt, gathers, alone=False)
+        self._execute_all(deliveries)
         if other is not None:
             other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
 
-    def _read(self, edge: Edge, source_task: int, packed: Packed) -> Tuples | None:
-        """Return tuples that the processing phase has kept; None where they cannot be read."""
-        read: list[Tuples] = []
-
-        def call() -> None:  # the user's serializers read here
-            read.append(packed.unpack_whole(self._attempt, self._env.registry))
-
-        run_guarded(call, edge.source, source_task, "reading the tuples", self._fail, self._env.calls, self._attempt)
-        return read[0] if read else None
-
-    def _execute_all(self, inbox: Sequence[Delivery]) -> None:
-        for stream, direct, packed in self._deferred.emitted:
-            tuples = packed.unpack_whole(self._attempt, self._env.registry)
-            if isinstance(tuples, Columns):
-                self.collector.emit_batch(tuples.batch, stream)
-            elif direct is None:
-                self.collector.emit_all(tuples, stream)
-            else:
-                for row in tuples:
-                    self.collector.emit_direct(direct, row, stream)
-        for index, source_task, packed in self._deferred.tuples:
-            edge = self._env.plan.edges[index]
-            read = self._read(edge, source_task, packed)
-            if read is None:
-                return
-            execute_tuples(self._executes, read, self._env.source(edge, source_task))
-        for edge, source_task, _, tuples in inbox:
-            execute_tuples(self._executes, tuples, self._env.source(edge, source_task))
+    def _execute_all(self, deliveries: Iterable[Delivery]) -> None:
+        for delivery in deliveries:
+            edge = self._env.plan.edges[delivery.edge]
+            tuples = self._read(delivery.tuples, edge.source, delivery.source_task)
+            execute_tuples(self._executes, tuples, self._env.source(edge, delivery.source_task))
         self.collector.flush()
+
+    def _read(self, tuples: Tuples | Packed, component: str, task: int) -> Tuples:
+        """Return tuples, which may have come packed: the user's serializers read here."""
+        if not isinstance(tuples, Packed):
+            return tuples
+        of = UserCode(component, task, self._attempt, self._env.calls)
+        read = run_guarded(of, "reading the tuples", tuples.unpack_whole, self._attempt, self._env.registry)
+        if isinstance(read, Failure):
+            self.failure = read
+            raise AttemptAborted
+        return read
 
 
 class _Turn:
@@ -281,20 +253,21 @@ class CommitPhase:
             turn.run(inbox, self)
             failure = turn.failure()
             for delivery in turn.sent():
-                inbox.setdefault(delivery[2], []).append(delivery)
+                inbox.setdefault(delivery.target_task, []).append(delivery)
         return failure
 
     def _commit_emitters(self) -> Failure | None:
         spout = self._env.plan.spout
         if not isinstance(spout.component.obj, ICommitterTransactionalSpout):
             return None
-        failures: list[Failure] = []
         for task in spout.tasks:
-            if self._abandoned or failures:
+            if self._abandoned:
                 break
-            commit, at = partial(self._commit_emitter, task), (self._env.calls, self.attempt)
-            run_guarded(commit, spout.id, task, "commit", failures.append, *at)
-        return failures[0] if failures else None
+            of = UserCode(spout.id, task, self.attempt, self._env.calls)
+            failure = run_guarded(of, "commit", self._commit_emitter, task)
+            if failure is not None:
+                return failure
+        return None
 
     def _commit_emitter(self, task: int) -> None:
         def commit(emitter: Any) -> None:

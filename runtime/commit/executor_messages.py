@@ -30,17 +30,11 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stormline.runtime.messages.commit_request import CommitPart, CommitRequest, PackedDelivery, PartReply
+from stormline.runtime.messages.commit_request import CommitPart, CommitRequest, PartReply
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tuples.columns import Tuples
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
-from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import CorruptData
-from stormline.topology.plan import Edge
-
-Delivery = tuple[Edge, int, int, Tuples]
-"""Tuples emitted in the commit phase: edge, source task, target task, tuples."""
-
 
 # ---------------------------------------------------------------------------------------- one execution
 
@@ -62,13 +56,14 @@ def split(request: CommitRequest, parts_max: int) -> list[bytes]:
     """Return the sealed input of each Spark task: task i of the turn is in part i mod n, n at most `parts_max`."""
     n = max(1, min(parts_max, len(request.tasks)))
     parts = (CommitPart(request.attempt, request.tasks[i::n], request.commit_id) for i in range(n))
-    return [_seal(_PART, part, len(part.tasks), _tuples(task.inbox for task in part.tasks)) for part in parts]
+    return [_seal(_PART, part, len(part.tasks), _tuples(task.given.tuples for task in part.tasks)) for part in parts]
 
 
 def read_part(sealed: bytes) -> CommitPart:
     """Return what `split` sealed; raise `CorruptData` where it is not all there."""
-    part, tasks, tuples = _unseal(_PART, sealed)
-    if not isinstance(part, CommitPart) or (len(part.tasks), _tuples(t.inbox for t in part.tasks)) != (tasks, tuples):
+    part, *counts = _unseal(_PART, sealed)
+    tasks, tuples = counts
+    if not isinstance(part, CommitPart) or [len(part.tasks), _tuples(t.given.tuples for t in part.tasks)] != counts:
         raise CorruptData(f"a part of a commit that should hold {tasks} bolt tasks and {tuples} tuples does not")
     return part
 
@@ -80,14 +75,15 @@ def seal_reply(reply: PartReply) -> bytes:
 
 def read_reply(sealed: bytes) -> PartReply:
     """Return what `seal_reply` sealed; raise `CorruptData` where it is not all there."""
-    reply, tasks, tuples = _unseal(_REPLY, sealed)
-    if not isinstance(reply, PartReply) or (len(reply.tasks), _tuples(t.sent for t in reply.tasks)) != (tasks, tuples):
+    reply, *counts = _unseal(_REPLY, sealed)
+    tasks, tuples = counts
+    if not isinstance(reply, PartReply) or [len(reply.tasks), _tuples(t.sent for t in reply.tasks)] != counts:
         raise CorruptData(f"a reply that should speak for {tasks} bolt tasks and {tuples} tuples does not")
     return reply
 
 
-def _tuples(boxes: Iterable[Sequence[PackedDelivery]]) -> int:
-    return sum(delivery.packed.rows for box in boxes for delivery in box)
+def _tuples(boxes: Iterable[Sequence[Delivery]]) -> int:
+    return sum(delivery.rows for box in boxes for delivery in box)
 
 
 def _seal(magic: bytes, content: CommitPart | PartReply, tasks: int, tuples: int) -> bytes:
@@ -108,25 +104,12 @@ def _unseal(magic: bytes, sealed: bytes) -> tuple[Any, int, int]:
 # ---------------------------------------------------------------------------------------- tuples
 
 
-def pack_deliveries(deliveries: Iterable[Delivery], env: TaskEnvironment) -> list[PackedDelivery]:
-    """Return deliveries as bytes; user serializers write here."""
-    return [
-        PackedDelivery(edge.index, source, target, Packed.of(tuples, env.source(edge, source), env.registry))
-        for edge, source, target, tuples in deliveries
-    ]
+def packed(deliveries: Iterable[Delivery], env: TaskEnvironment) -> list[Delivery]:
+    """Return deliveries whose tuples are bytes, to leave this process; user serializers write here."""
+    return [delivery if isinstance(delivery.tuples, Packed) else _packed(delivery, env) for delivery in deliveries]
 
 
-def unpack_deliveries(
-    packed: Iterable[PackedDelivery], attempt: TransactionAttempt, env: TaskEnvironment
-) -> list[Delivery]:
-    """Return the deliveries that `pack_deliveries` packed; user serializers read here.
-
-    Raises:
-        CorruptData: they are not all there.
-    """
-    deliveries: list[Delivery] = []
-    for delivery in packed:
-        tuples = delivery.packed.unpack_whole(attempt, env.registry)
-        edge = env.plan.edges[delivery.edge]
-        deliveries.append((edge, delivery.source_task, delivery.target_task, tuples))
-    return deliveries
+def _packed(delivery: Delivery, env: TaskEnvironment) -> Delivery:
+    assert not isinstance(delivery.tuples, Packed)
+    source = env.source(env.plan.edges[delivery.edge], delivery.source_task)
+    return delivery._replace(tuples=Packed.of(delivery.tuples, source, env.registry))

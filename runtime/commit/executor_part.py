@@ -6,19 +6,17 @@ from functools import partial
 
 from stormline.runtime.commit.commit_phase import CommitTask
 from stormline.runtime.commit.executor_messages import (
-    Delivery,
-    pack_deliveries,
+    packed,
     read_part,
     seal_reply,
     second_execution,
-    unpack_deliveries,
 )
-from stormline.runtime.messages.commit_request import CommitPart, PackedDelivery, PartReply, RemoteTask, TaskReply
+from stormline.runtime.messages.commit_request import CommitPart, PartReply, TaskReply
 from stormline.runtime.messages.wave import AttemptResult, Failure
-from stormline.runtime.tasks.commit_participants import CommitParticipants
 from stormline.runtime.tasks.commit_threads import COMMIT_THREADS_MAX
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.world.daemon_threads import run_side_by_side
 from stormline.topology.errors import CorruptData
 
@@ -57,19 +55,21 @@ class ExecutorPart:
     def _run_part(self, part: CommitPart) -> tuple[TaskReply, ...]:
         env = self._env
         env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
-        result = AttemptResult(part.attempt, deferred={given.task: given.deferred for given in part.tasks})
-        participants = [env.participants(part.attempt, self._scope(given.task)) for given in part.tasks]
+        result = AttemptResult(part.attempt, deferred={task.task: task.given for task in part.tasks})
         self._tasks = [
-            CommitTask(env, env.plan.components[env.component_of(given.task)], given.task, result, its_own)
-            for given, its_own in zip(part.tasks, participants, strict=True)
+            CommitTask(
+                env,
+                env.plan.components[env.component_of(remote.task)],
+                remote.task,
+                result,
+                env.participants(part.attempt, self._scope(remote.task)),
+            )
+            for remote in part.tasks
         ]
         if self._abandoned:
             return ()
         replies: list[TaskReply] = []
-        calls = [
-            partial(self._run_task, part, given, task, its_own, replies)
-            for given, task, its_own in zip(part.tasks, self._tasks, participants, strict=True)
-        ]
+        calls = [partial(self._run_task, part, task, replies) for task in self._tasks]
         run_side_by_side(calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
@@ -78,37 +78,21 @@ class ExecutorPart:
         planned = self._env.plan.components[self._env.component_of(task)]
         return f"{planned.id}:{planned.tasks.index(task)}/{len(planned.tasks)}"
 
-    def _run_task(
-        self,
-        part: CommitPart,
-        given: RemoteTask,
-        task: CommitTask,
-        participants: CommitParticipants,
-        replies: list[TaskReply],
-    ) -> None:
-        env, component = self._env, self._env.component_of(given.task)
-        inbox: list[Delivery] = []
-        sent: list[PackedDelivery] = []
-        failures: list[Failure] = []
-        at = (env.calls, part.attempt)
-
-        def read() -> None:  # the user's serializers read here, and write below
-            inbox.extend(unpack_deliveries(given.inbox, part.attempt, env))
-
-        def write() -> None:
-            sent.extend(pack_deliveries(task.sent, env))
-
+    def _run_task(self, part: CommitPart, task: CommitTask, replies: list[TaskReply]) -> None:
         try:
-            if run_guarded(read, component, given.task, "reading the tuples", failures.append, *at):
-                task.run(inbox)
-                if task.failure is not None:
-                    failures.append(task.failure)
-                elif run_guarded(write, component, given.task, "emit", failures.append, *at):
-                    failure = participants.commit(lambda: not self._abandoned)
-                    failures += [] if failure is None else [failure]
+            task.run(())
+            sent: list[Delivery] | Failure | None = task.failure
+            if sent is None:  # the user's serializers write here
+                of = UserCode(task.component, task.task, part.attempt, self._env.calls)
+                sent = run_guarded(of, "emit", packed, task.sent, self._env)
+            if not isinstance(sent, Failure):
+                sent = task.participants.commit(lambda: not self._abandoned) or sent
         finally:  # nothing is left where all have committed
-            participants.abort()
-        replies.append(TaskReply(given.task, sent, failures[0] if failures else None, task.metrics))
+            task.participants.abort()
+        if isinstance(sent, Failure):
+            replies.append(TaskReply(task.task, failure=sent, metrics=task.metrics))
+        else:
+            replies.append(TaskReply(task.task, sent, metrics=task.metrics))
 
     def abandon(self) -> None:
         """Begin no further call of user code."""

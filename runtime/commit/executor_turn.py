@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from stormline.runtime.commit.executor_messages import Delivery, pack_deliveries, read_reply, unpack_deliveries
-from stormline.runtime.messages.commit_request import CommitRequest, PackedDelivery, RemoteTask, TaskReply
+from stormline.runtime.commit.executor_messages import packed, read_reply
+from stormline.runtime.messages.commit_request import CommitRequest, RemoteTask, TaskReply
 from stormline.runtime.messages.engine import CommitEngine, EngineFailure
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.topology.errors import CorruptData
 from stormline.topology.plan import PlannedComponent
 from stormline.topology.readings import Readings, merge_into
@@ -46,10 +47,9 @@ class ExecutorTurn:
 
     def run(self, inbox: Mapping[int, Sequence[Delivery]]) -> None:
         """Run all tasks to their end."""
-        packed = {task: self._packed(inbox.get(task, ())) for task in self._deferred}
+        tasks = tuple(self._remote(task, given, inbox.get(task, ())) for task, given in self._deferred.items())
         if self.failures or self._abandoned:
             return
-        tasks = tuple(RemoteTask(task, deferred, packed[task]) for task, deferred in self._deferred.items())
         request = CommitRequest(self._attempt, self._components, tasks, self._env.commit_ids[self._attempt])
         try:
             sealed = self._engine.commit(request)
@@ -66,16 +66,17 @@ class ExecutorTurn:
                 self._incomplete(f"{request.title}: {len(missing)} of {len(tasks)} bolt tasks have not replied")
             )
 
-    def _packed(self, deliveries: Sequence[Delivery]) -> list[PackedDelivery]:
-        packed: list[PackedDelivery] = []
-
-        def call() -> None:  # the user's serializers write here
-            packed.extend(pack_deliveries(deliveries, self._env))
-
-        if deliveries:
-            edge, source_task, _, _ = deliveries[0]
-            run_guarded(call, edge.source, source_task, "emit", self.failures.append, self._env.calls, self._attempt)
-        return packed
+    def _remote(self, task: int, given: DeferredTask, inbox: Sequence[Delivery]) -> RemoteTask:
+        """Return a task with all that it is given, packed."""
+        if not inbox:
+            return RemoteTask(task, given)
+        edge, source_task = self._env.plan.edges[inbox[0].edge], inbox[0].source_task
+        of = UserCode(edge.source, source_task, self._attempt, self._env.calls)
+        deliveries = run_guarded(of, "emit", packed, inbox, self._env)  # the user's serializers write here
+        if isinstance(deliveries, Failure):
+            self.failures.append(deliveries)
+            return RemoteTask(task, given)
+        return RemoteTask(task, DeferredTask(given.gathered, [*given.tuples, *deliveries]))
 
     def _read(self, sealed: Sequence[bytes]) -> dict[int, TaskReply]:
         replies: dict[int, TaskReply] = {}
@@ -92,17 +93,10 @@ class ExecutorTurn:
         return replies
 
     def _take(self, reply: TaskReply) -> None:
-        component = self._env.component_of(reply.task)
         if reply.failure is not None:
             self.failures.append(reply.failure)
         merge_into(self.metrics, reply.metrics)
-
-        def call() -> None:  # the user's serializers read here
-            self.sent += unpack_deliveries(reply.sent, self._attempt, self._env)
-
-        run_guarded(
-            call, component, reply.task, "reading the tuples", self.failures.append, self._env.calls, self._attempt
-        )
+        self.sent += reply.sent
 
     def _incomplete(self, message: str, lasting: bool = False) -> Failure:
         return Failure("the commit phase", None, message, fatal=lasting, counts=False)

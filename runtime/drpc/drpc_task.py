@@ -5,21 +5,21 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from stormline.runtime.processing.task_routes import HandOver
 from stormline.runtime.tasks.bolt_tasks import execute_tuples
-from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
+from stormline.runtime.tasks.task_routes import HandOver, collector_of
 from stormline.runtime.tasks.user_code import failure_of
 from stormline.runtime.tuples.columns import Row, Tuples, rows_of
 from stormline.runtime.tuples.partitioning import Split
-from stormline.topology.contracts import IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, AnyBolt, IBasicBolt
 from stormline.topology.plan import Edge, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.tuples import Tuple, TupleSource
@@ -106,7 +106,7 @@ class _Share:
     waits_for: int
     collector: TaskCollector
     context: TaskContext
-    bolt: IBasicBolt | IBatchBolt | None = None
+    bolt: AnyBolt | None = None
 
 
 @dataclass(slots=True)
@@ -155,20 +155,22 @@ class DRPCTask:
         share.waits_for -= 1
         if share.waits_for == 0:
             del self._shares[request]
-            if isinstance(self.planned.component.obj, IBatchBolt) and self.finishes(request):
+            if isinstance(self.planned.component.obj, AnyBatchBolt) and self.finishes(request):
                 self._guarded(share, request, "finish_batch", partial(self._finish, share, request))
             else:
                 self._guarded(share, request, "execute", partial(share.collector.finish, "execute"))
             share.collector.close()
-            if isinstance(self.planned.component.obj, IBatchBolt):
+            if isinstance(self.planned.component.obj, AnyBatchBolt):
                 share.context.clean_up()
             self._pass_on(request)
 
     def _begin(self, request: DRPCRequest) -> _Share:
         # Any object may be the id: all that the collector does with it is to compare it with first values.
-        collector = TaskCollector(self.planned, self.task, request.batch_id, self._outputs(request))
+        route = partial(self._route, request)
+        end = None if self._edges() else _ToResult(request)
+        collector = collector_of(self.env, self.planned, self.task, request.batch_id, route, end)
         context = self.env.context(self.planned.id, self.task)
-        if isinstance(self.planned.component.obj, IBatchBolt):
+        if isinstance(self.planned.component.obj, AnyBatchBolt):
             context = context.for_attempt()
         return _Share(self.senders(request), collector, context)
 
@@ -187,7 +189,7 @@ class DRPCTask:
 
     def _execute(self, share: _Share, arrived: Arrived) -> None:
         bolt = self._bolt(share, arrived.request)
-        if isinstance(bolt, IBatchBolt):
+        if isinstance(bolt, AnyBatchBolt):
             execute_tuples(bolt, arrived.tuples, arrived.source)
         else:
             for rows in rows_of(arrived.tuples):
@@ -197,11 +199,11 @@ class DRPCTask:
 
     def _finish(self, share: _Share, request: DRPCRequest) -> None:
         bolt = self._bolt(share, request)
-        assert isinstance(bolt, IBatchBolt)
+        assert isinstance(bolt, AnyBatchBolt)
         bolt.finish_batch()
         share.collector.finish("finish_batch")
 
-    def _bolt(self, share: _Share, request: DRPCRequest) -> IBasicBolt | IBatchBolt:
+    def _bolt(self, share: _Share, request: DRPCRequest) -> AnyBolt:
         if share.bolt is None:
             if isinstance(self.planned.component.obj, IBasicBolt):
                 share.bolt = self._basic = self.env.basic_bolt(self.planned.id, self.task)
@@ -225,17 +227,6 @@ class DRPCTask:
 
     def _edges(self) -> list[Edge]:
         return [edge for edge in self.env.plan.edges if edge.source == self.planned.id]
-
-    def _outputs(self, request: DRPCRequest) -> Mapping[str, Output]:
-        outputs: dict[str, Output] = {}
-        debug, last = self.env.debug(self.planned.id), not self._edges()
-        for stream, declaration in self.planned.component.streams.items():
-            edges = self.env.plan.out_edges(self.planned.id, stream)
-            routes: list[Route] = [Logged(self.planned.id, self.task, stream)] if debug else []
-            routes += [self._route(request, edge) for edge in edges]
-            routes += [_ToResult(request)] if last else []
-            outputs[stream] = Output(declaration, routes, self.env.listeners(edges), 1 if debug else ROWS_MAX)
-        return outputs
 
     def _route(self, request: DRPCRequest, edge: Edge) -> Route:
         split = self._splits.get(edge.index)

@@ -6,28 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stormline.runtime.messages.wave import DeferredTask, Failure
-from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 
 
 @dataclass(frozen=True, slots=True)
-class PackedDelivery:
-    """Tuples that one task sent to another over one edge, in order."""
-
-    edge: int
-    source_task: int
-    target_task: int
-    packed: Packed
-
-
-@dataclass(frozen=True, slots=True)
 class RemoteTask:
-    """One task of a deferred bolt that has its turn on the executors: what it is restored from, and what it is sent."""
+    """One task of a deferred bolt that has its turn on the executors, and what it is given there, packed."""
 
     task: int
-    deferred: DeferredTask
-    inbox: Sequence[PackedDelivery]
+    given: DeferredTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +48,7 @@ class TaskReply:
     """What became of one bolt task."""
 
     task: int
-    sent: Sequence[PackedDelivery] = ()
+    sent: Sequence[Delivery] = ()
     failure: Failure | None = None
     metrics: Readings = field(default_factory=dict)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from stormline.runtime.messages.wave_room import BYTES_MAX
-from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 
@@ -100,15 +100,13 @@ class Failure:
 
 @dataclass(slots=True)
 class DeferredTask:
-    """What the processing phase leaves of one task of a deferred bolt.
+    """What one task of a deferred bolt is given for the commit phase.
 
-    Of a bolt that has executed, what it `gathered`, and what it `emitted` meanwhile, (stream, target task or None,
-    tuples). Of one that has not, its `tuples` as (edge, source task, tuples), to be executed at the commit.
+    What it `gathered` where it has executed on the executors, and the `tuples` that are to be executed at the commit.
     """
 
     gathered: bytes | None = None
-    emitted: Sequence[tuple[str, int | None, Packed]] = ()
-    tuples: Sequence[tuple[int, int, Packed]] = ()
+    tuples: list[Delivery] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -33,15 +33,17 @@ class WaveRoom:
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self._bytes: dict[int, int] = {}
+        self._total = 0
 
     def take(self, index: int, size: int) -> list[int]:
         """Count bytes of one attempt; return the attempts that must go, the last first. 0 is among them where it alone
         takes more than there is."""
         self._bytes[index] = self._bytes.get(index, 0) + size
+        self._total += size
         gone = []
-        while sum(self._bytes.values()) > self.bytes_max:
+        while self._total > self.bytes_max:
             last = max(self._bytes)
-            del self._bytes[last]
+            self._total -= self._bytes.pop(last)
             gone.append(last)
         return gone
 

@@ -57,12 +57,11 @@ def _fail_all(result: WaveResult, component: str, what: str) -> None:
 
 
 def _together(one: DeferredTask | None, other: DeferredTask) -> DeferredTask:
-    """Return what several slots keep of one deferred task: tuples, of which each slot has its own."""
+    """Return what several slots have of one deferred task: each its own tuples, and one what the task gathered."""
     if one is None:
         return other
-    assert one.gathered is None, "what a task gathered is in one slot"
-    assert other.gathered is None, "what a task gathered is in one slot"
-    return DeferredTask(tuples=[*one.tuples, *other.tuples])
+    assert one.gathered is None or other.gathered is None, "what a task gathered is in one slot"
+    return DeferredTask(one.gathered or other.gathered, [*one.tuples, *other.tuples])
 
 
 def worse(one: Failure | None, other: Failure | None) -> Failure | None:

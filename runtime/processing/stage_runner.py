@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 import cloudpickle
 
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
 from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.task_routes import HandOver, HeldEmits, PackedRoute
 from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
-from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.tasks.user_code import AttemptAborted, run_guarded
+from stormline.runtime.tasks.task_routes import HandOver, Pack, PackedRoute, collector_of
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
 from stormline.runtime.tuples import blocks, partitioning
 from stormline.runtime.tuples.blocks import Outbox
 from stormline.runtime.tuples.columns import Tuples, columns_of
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import ARROW, Packed
 from stormline.runtime.tuples.partitioning import Split
 from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
+
+T = TypeVar("T")
 
 SlotBlock = tuple[int, bytes]
 
@@ -63,17 +67,19 @@ class _AttemptRun:
         self.attempt = wave_attempt.attempt
         self.result = AttemptResult(wave_attempt.attempt)
         self.tasks: dict[int, BatchBoltTask | BasicBoltTask] = {}
-        self.held_emits: dict[int, list[tuple[str, int | None, Packed]]] = {}
         self.packed_routes: list[PackedRoute] = []
         self.collectors: list[TaskCollector] = []
         self.finished = False
-        self.kept: dict[int, list[tuple[int, int, Packed]]] = {}
         self.kept_rows = 0
 
     def fail(self, failure: Failure) -> None:
         """Keep the first failure; a fatal one wins."""
         if self.result.failure is None or (failure.fatal and not self.result.failure.fatal):
             self.result.failure = failure
+
+    def given(self, task: int) -> DeferredTask:
+        """Return what a task of a deferred bolt is given for the commit phase, to be added to."""
+        return self.result.deferred.setdefault(task, DeferredTask())
 
     @property
     def failed(self) -> bool:
@@ -86,7 +92,7 @@ class _AttemptRun:
             collector.close()
         for task in self.tasks.values():
             task.clean_up()
-        self.tasks, self.packed_routes, self.collectors, self.held_emits = {}, [], [], {}
+        self.tasks, self.packed_routes, self.collectors = {}, [], []
 
 
 class StageRunner:
@@ -165,13 +171,19 @@ class StageRunner:
             return
         spout = self._plan.spout
         collector = self._collector(run, spout, task)
-
-        def call() -> None:
-            emitter.emit(run.wave_attempt, collector, run.result)
-
-        run_guarded(call, spout.id, task, "the emitter", run.fail, self._env.calls, run.attempt)
+        self._guarded(run, spout.id, task, "the emitter", emitter.emit, run.wave_attempt, collector, run.result)
         run.result.rows += collector.emitted
         collector.close()
+
+    def _guarded(
+        self, run: _AttemptRun, component: str, task: int, where: str, call: Callable[..., T], *args: Any
+    ) -> T | None:
+        """Return what user code returns; None where it has failed the attempt."""
+        result = run_guarded(UserCode(component, task, run.attempt, self._env.calls), where, call, *args)
+        if isinstance(result, Failure):
+            run.fail(result)
+            return None
+        return result
 
     # ------------------------------------------------------------------------------------ tuples
 
@@ -188,50 +200,50 @@ class StageRunner:
             for run in self._runs:
                 run.fail(self._incomplete(f"slot {source[1]} of stage {source[0]} ran twice, and both came"))
             return
-        for segment in block.segments:
-            run = self._runs[segment.attempt]
+        for index, delivery in block.segments:
+            run = self._runs[index]
             if run.failed:
                 continue
-            count = (segment.attempt, segment.edge, segment.source_task, segment.target_task)
-            self._received[count] = self._received.get(count, 0) + segment.packed.rows
-            edge = self._plan.edges[segment.edge]
-            task = self._task(run, segment.target_task)
+            count = (index, delivery.edge, delivery.source_task, delivery.target_task)
+            self._received[count] = self._received.get(count, 0) + delivery.rows
+            task = self._task(run, delivery.target_task)
             if task is not None:
-                tuples = self._unpack(run, edge, segment)
+                tuples = self._unpack(run, delivery)
                 if tuples is not None:
-                    task.execute_all(tuples, self._env.source(edge, segment.source_task))
+                    edge = self._plan.edges[delivery.edge]
+                    task.execute_all(tuples, self._env.source(edge, delivery.source_task))
         if block.closing is not None:
             self._closed[source] = block.closing
 
     def _check_places(self, block: blocks.Block) -> None:
         """Check that attempts, edges and tasks exist; raise `CorruptData`."""
-        for segment in block.segments:
-            if segment.attempt >= len(self._runs) or segment.edge >= len(self._plan.edges):
+        for index, delivery in block.segments:
+            if index >= len(self._runs) or delivery.edge >= len(self._plan.edges):
                 raise CorruptData("a block for an attempt or an edge that does not exist")
-            edge = self._plan.edges[segment.edge]
-            if segment.target_task not in self._plan.components[edge.target].tasks:
-                raise CorruptData(f"a block for task {segment.target_task}, which is none of {edge.target!r}")
+            edge = self._plan.edges[delivery.edge]
+            if delivery.target_task not in self._plan.components[edge.target].tasks:
+                raise CorruptData(f"a block for task {delivery.target_task}, which is none of {edge.target!r}")
 
-    def _unpack(self, run: _AttemptRun, edge: Edge, segment: blocks.Segment) -> Tuples | None:
-        packed = segment.packed
-        unpacked: list[Tuples] = []
-
-        def call() -> None:  # the user's serializers read rows here
-            try:
-                unpacked.append(packed.unpack(run.attempt, self._env.registry))
-            except CorruptData as error:
-                if packed.kind != ARROW:
-                    raise
-                run.fail(self._incomplete(str(error)))
-
-        where, at = "reading the tuples", (self._env.calls, run.attempt)
-        if not run_guarded(call, edge.source, segment.source_task, where, run.fail, *at) or not unpacked:
+    def _unpack(self, run: _AttemptRun, delivery: Delivery) -> Tuples | None:
+        packed, source = delivery.tuples, self._plan.edges[delivery.edge].source
+        assert isinstance(packed, Packed)
+        # The user's serializers read rows here.
+        tuples = self._guarded(run, source, delivery.source_task, "reading the tuples", self._read, run, packed)
+        if tuples is None:
             return None
-        (tuples,) = unpacked
         if len(tuples) != packed.rows:
             run.fail(self._incomplete(f"a segment of {packed.rows} rows holds {len(tuples)}"))
             return None
         return tuples
+
+    def _read(self, run: _AttemptRun, packed: Packed) -> Tuples | None:
+        try:
+            return packed.unpack(run.attempt, self._env.registry)
+        except CorruptData as error:
+            if packed.kind != ARROW:
+                raise
+            run.fail(self._incomplete(str(error)))
+            return None
 
     def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
         found = run.tasks.get(task)
@@ -246,27 +258,15 @@ class StageRunner:
         return made
 
     def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
-        outputs: dict[str, Output] = {}
-        debug = self._env.debug(planned.id)
-        for stream, declaration in planned.component.streams.items():
-            routes: list[Route] = [Logged(planned.id, task, stream)] if debug else []
-            edges = self._plan.out_edges(planned.id, stream)
-            if planned.deferred and edges:
-                held = run.held_emits.setdefault(task, [])
-                source = self._env.source(edges[0], task)
-                routes.append(HeldEmits(held, stream, partial(Packed.of, source=source, registry=self._env.registry)))
-            else:
-                routes += [self._route(run, edge, task) for edge in edges]
-            outputs[stream] = Output(declaration, routes, self._env.listeners(edges), 1 if debug else ROWS_MAX)
-        collector = TaskCollector(planned, task, run.attempt, outputs)
+        collector = collector_of(self._env, planned, task, run.attempt, lambda edge: self._route(run, edge, task))
         run.collectors.append(collector)
         return collector
 
-    def _packed(self, edge: Edge, task: int, tuples: Tuples) -> Packed:
-        source = self._env.source(edge, task)
+    def _pack(self, edge: Edge, task: int) -> Pack:
+        source, registry = self._env.source(edge, task), self._env.registry
         if self._plan.components[edge.target].component.columnar:
-            tuples = columns_of(tuples, source)
-        return Packed.of(tuples, source, self._env.registry)
+            return lambda tuples: Packed.of(columns_of(tuples, source), source, registry)
+        return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
         split = self._split(edge, task)
@@ -275,7 +275,7 @@ class StageRunner:
         tasks = self._plan.components[edge.target].tasks
         waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
         send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
-        route = PackedRoute(edge, task, split, tasks, partial(self._packed, edge, task), send)
+        route = PackedRoute(edge, task, split, tasks, self._pack(edge, task), send)
         run.packed_routes.append(route)
         return route
 
@@ -286,7 +286,8 @@ class StageRunner:
 
     def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         stage = self._plan.components[edge.target].stage
-        if stage is not None:  # it is left out of this wave, and comes back where it gets many
+        if stage is not None and edge.transfer is not Transfer.COMMIT:
+            # It is left out of this wave, and comes back where it gets many.
             self._report.rows_of[stage] = self._report.rows_of.get(stage, 0) + packed.rows
             run.kept_rows += packed.rows
             if run.kept_rows > KEPT_ROWS_MAX:
@@ -295,9 +296,7 @@ class StageRunner:
                 run.fail(Failure(edge.target, None, what, counts=False))
                 raise AttemptAborted
         self._take_room(run, edge.target, len(packed.data))
-        kept = run.kept.setdefault(target, [])
-        kept.append((edge.index, task, packed))
-        run.result.deferred[target] = DeferredTask(tuples=kept)
+        run.given(target).tuples.append(Delivery(edge.index, task, target, packed))
 
     def _take_room(self, run: _AttemptRun, component: str, size: int) -> None:
         """Count what goes to Spark in one piece; where it is too much the last attempts go, to come in later waves."""
@@ -306,7 +305,6 @@ class StageRunner:
             alone = one.index == 0
             message = self._room.too_large(component, self._on_driver) if alone else NO_ROOM_BESIDE
             one.fail(Failure(component, None, message, fatal=alone, counts=False, too_large=not alone))
-            one.kept.clear()
             one.result.deferred.clear()
         if run in gone:
             raise AttemptAborted
@@ -366,7 +364,7 @@ class StageRunner:
                 self._finish_task(run, planned, task)
         if not run.failed:
             for route in run.packed_routes:
-                run_guarded(route.flush, route.edge.source, route.task, "emit", run.fail, self._env.calls, run.attempt)
+                self._guarded(run, route.edge.source, route.task, "emit", route.flush)
         run.release()
 
     def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
@@ -374,20 +372,15 @@ class StageRunner:
         if bolt_task is not None and bolt_task.finish():
             bolt_task.collector.close()
             if bolt_task.context.metrics is not None:
-                count = partial(bolt_task.count_into, run.result.metrics)
-                run_guarded(count, planned.id, task, "its metrics", run.fail, self._env.calls, run.attempt)
+                self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
             if planned.deferred:
                 assert isinstance(bolt_task, BatchBoltTask)
+                self._guarded(run, planned.id, task, "what it gathers", self._gather, run, bolt_task, task)
 
-                def gather() -> None:
-                    emitted = run.held_emits.get(task, [])
-                    gathered = bolt_task.gathered(emitted, self._env.registry)
-                    size = sum(len(packed.data) for _, _, packed in gathered.emitted) + len(gathered.gathered or b"")
-                    self._take_room(run, planned.id, size)
-                    run.result.deferred[task] = gathered
-
-                at = (self._env.calls, run.attempt)
-                run_guarded(gather, planned.id, task, "what it gathers", run.fail, *at)
+    def _gather(self, run: _AttemptRun, bolt_task: BatchBoltTask, task: int) -> None:
+        gathered = bolt_task.gathered(self._env.registry)
+        self._take_room(run, bolt_task.of.component, len(gathered))
+        run.given(task).gathered = gathered
 
 
 def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-from stormline.runtime.messages.wave import DeferredTask, Failure
+from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.gathered import OtherState, pack_gathered
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
-from stormline.runtime.tuples.packing import Packed
-from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.gathering import gathered_by
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
 from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
-At = tuple[Calls, TransactionAttempt]
-Emitted = Sequence[tuple[str, int | None, Packed]]
 
 
-def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> None:
+def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> None:
     """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
     if isinstance(bolt, IArrowBatchBolt):
         bolt.execute_batch(delivered(tuples, source))
@@ -40,53 +35,50 @@ def execute_tuples(bolt: IBatchBolt, tuples: Tuples, source: TupleSource) -> Non
             execute(Tuple(row, source))
 
 
-class BasicBoltTask:
+class _BoltTask:
+    """A task at work on one attempt: user code is called `of` it; what fails goes to `on_failure`."""
+
+    def __init__(self, of: UserCode, collector: TaskCollector, context: TaskContext, on_failure: OnFailure) -> None:
+        self.of = of
+        self.collector = collector
+        self.context = context
+        self._on_failure = on_failure
+
+    def _came_through(self, where: str, call: Callable[..., None], *args: Any) -> bool:
+        failure = run_guarded(self.of, where, call, *args)
+        if failure is None:
+            return True
+        self._on_failure(failure)
+        return False
+
+
+class BasicBoltTask(_BoltTask):
     """Shares the BasicBolt that was prepared once in this process."""
 
     def __init__(
-        self,
-        bolt: IBasicBolt,
-        component: str,
-        task: int,
-        collector: TaskCollector,
-        on_failure: OnFailure,
-        at: At,
-        context: TaskContext,
+        self, bolt: IBasicBolt, of: UserCode, collector: TaskCollector, context: TaskContext, on_failure: OnFailure
     ) -> None:
-        self._at = at
-        self.collector = collector
-        self.context = context
+        super().__init__(of, collector, context, on_failure)
         self._counted: Readings = {}
         self._bolt = bolt
-        self._component = component
-        self._task = task
-        self._on_failure = on_failure
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
-        """Execute tuples, which become the bolt's own."""
+        """Execute tuples, which become the bolt's own; return whether that came through."""
+        return self._came_through("execute", self._execute_all, tuples, source)
 
-        def call() -> None:
-            execute, collector = self._bolt.execute, self.collector
-            try:
-                for rows in rows_of(tuples):
-                    for row in rows:
-                        execute(Tuple(row, source), collector)
-                collector.flush()
-            finally:  # the bolt counts for all attempts, one after another
-                self.context.count_into(self._counted)
-
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
+    def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
+        execute, collector = self._bolt.execute, self.collector
+        try:
+            for rows in rows_of(tuples):
+                for row in rows:
+                    execute(Tuple(row, source), collector)
+            collector.flush()
+        finally:  # the bolt counts for all attempts, one after another
+            self.context.count_into(self._counted)
 
     def finish(self) -> bool:
         """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
-        return run_guarded(
-            partial(self.collector.finish, "execute"),
-            self._component,
-            self._task,
-            "execute",
-            self._on_failure,
-            *self._at,
-        )
+        return self._came_through("execute", self.collector.finish, "execute")
 
     def count_into(self, readings: Readings) -> None:
         """Add what the bolt's metrics have counted for this attempt."""
@@ -96,7 +88,7 @@ class BasicBoltTask:
         """Do nothing: hooks live as long as the bolt."""
 
 
-class BatchBoltTask:
+class BatchBoltTask(_BoltTask):
     """A fresh bolt for one attempt, prepared with `context`, whose hooks are heeded from now on.
 
     `gathers`: it is deferred, and finishes in the commit phase, not here.
@@ -104,50 +96,41 @@ class BatchBoltTask:
 
     def __init__(
         self,
-        bolt: IBatchBolt,
-        component: str,
-        task: int,
+        bolt: AnyBatchBolt,
+        of: UserCode,
         collector: TaskCollector,
-        on_failure: OnFailure,
-        at: At,
-        gathers: Sequence[str] | None,
         context: TaskContext,
+        on_failure: OnFailure,
+        gathers: Sequence[str] | None,
     ) -> None:
-        self.collector = collector
+        super().__init__(of, collector, context, on_failure)
         self.bolt = bolt
-        self._component = component
-        self._task = task
-        self._on_failure = on_failure
-        self._at = at
         self._gathers = gathers
-        self.context = context
         self._executes = hooked_batch_bolt(bolt, context, collector)
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
-        """Execute tuples, which become the bolt's own."""
+        """Execute tuples, which become the bolt's own; return whether that came through."""
+        return self._came_through("execute", self._execute_all, tuples, source)
 
-        def call() -> None:
-            if self._other is None:
-                execute_tuples(self._executes, tuples, source)
-            else:
-                self._other.before_execute()
-                execute_tuples(self._executes, tuples, source)
-                self._other.after_execute(self._who())
-            self.collector.flush()
-
-        return run_guarded(call, self._component, self._task, "execute", self._on_failure, *self._at)
+    def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
+        if self._other is None:
+            execute_tuples(self._executes, tuples, source)
+        else:
+            self._other.before_execute()
+            execute_tuples(self._executes, tuples, source)
+            self._other.after_execute(self._who())
+        self.collector.flush()
 
     def finish(self) -> bool:
-        """Finish the batch, unless deferred."""
-        last = "finish_batch" if self._gathers is None else "execute"
+        """Finish the batch, unless deferred; return whether that came through."""
+        if self._gathers is not None:
+            return self._came_through("execute", self.collector.finish, "execute")
+        return self._came_through("finish_batch", self._finish_batch)
 
-        def call() -> None:
-            if self._gathers is None:
-                self.bolt.finish_batch()
-            self.collector.finish(last)
-
-        return run_guarded(call, self._component, self._task, last, self._on_failure, *self._at)
+    def _finish_batch(self) -> None:
+        self.bolt.finish_batch()
+        self.collector.finish("finish_batch")
 
     def count_into(self, readings: Readings) -> None:
         """Add what the bolt's metrics have counted."""
@@ -157,15 +140,15 @@ class BatchBoltTask:
         """Clean up the hooks that the bolt has added."""
         self.context.clean_up()
 
-    def gathered(self, emitted: Emitted, registry: Registry) -> DeferredTask:
+    def gathered(self, registry: Registry) -> bytes:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
         self._other.check(self._who())
-        return DeferredTask(pack_gathered(self.bolt, self._gathers, self._who(), registry), emitted)
+        return pack_gathered(self.bolt, self._gathers, self._who(), registry)
 
     def _who(self) -> str:
-        return f"bolt {self._component!r} ({type(self.bolt).__name__}), task {self._task},"
+        return f"bolt {self.of.component!r} ({type(self.bolt).__name__}), task {self.of.task},"
 
 
 class BasicBoltAtCommit(IBatchBolt):
@@ -198,21 +181,27 @@ def begin_batch(
     on_failure: OnFailure,
 ) -> BatchBoltTask | BasicBoltTask | None:
     """Return the task, prepared; None when preparing it has failed the attempt."""
+    of = UserCode(component, task, attempt, env.calls)
+    made = run_guarded(of, "prepare", _prepared, env, of, collector, on_failure)
+    if isinstance(made, Failure):
+        on_failure(made)
+        return None
+    return made
+
+
+def _prepared(
+    env: TaskEnvironment, of: UserCode, collector: TaskCollector, on_failure: OnFailure
+) -> BatchBoltTask | BasicBoltTask:
+    component, task, attempt, _ = of
+    assert task is not None
     planned = env.plan.components[component]
-    at = (env.calls, attempt)
-    made: list[BatchBoltTask | BasicBoltTask] = []
-
-    def prepare() -> None:
-        if isinstance(planned.component.obj, IBasicBolt):
-            basic, context = env.basic_bolt(component, task), env.context(component, task)
-            tell_of_emits(context, collector)
-            made.append(BasicBoltTask(basic, component, task, collector, on_failure, at, context))
-            return
-        bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
-        add_auto_hooks(context)
-        bolt.prepare(env.conf(component), context, collector, attempt)
-        collector.flush()
-        gathers = gathered_by(planned.component.obj) if planned.deferred else None
-        made.append(BatchBoltTask(bolt, component, task, collector, on_failure, at, gathers, context))
-
-    return made[0] if run_guarded(prepare, component, task, "prepare", on_failure, *at) else None
+    if isinstance(planned.component.obj, IBasicBolt):
+        basic, context = env.basic_bolt(component, task), env.context(component, task)
+        tell_of_emits(context, collector)
+        return BasicBoltTask(basic, of, collector, context, on_failure)
+    bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
+    add_auto_hooks(context)
+    bolt.prepare(env.conf(component), context, collector, attempt)
+    collector.flush()
+    gathers = gathered_by(planned.component.obj) if planned.deferred else None
+    return BatchBoltTask(bolt, of, collector, context, on_failure, gathers)

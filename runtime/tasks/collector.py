@@ -284,7 +284,7 @@ class TaskCollector:
     @property
     def emitted(self) -> int:
         """Number of tuples emitted so far."""
-        return sum(output.routed + output.waiting for output in self._outputs.values())
+        return sum([output.routed + (output.waiting if output.rows else 0) for output in self._outputs.values()])
 
     def take_over(self) -> None:
         """Make the calling thread the owner: user code is called in it from now on."""
@@ -308,10 +308,11 @@ class TaskCollector:
         self.flush()
         aborted = self._closed
         self.close()
-        late = sum(output.waiting for output in self._outputs.values())
+        late = [output for output in self._outputs.values() if output.rows]
         if late and not aborted:
+            tuples = sum(output.waiting for output in late)
             raise StaleEmit(
-                f"{self._who()}: a thread of its own emitted {late} tuples for attempt {self._attempt} after {where} "
+                f"{self._who()}: a thread of its own emitted {tuples} tuples for attempt {self._attempt} after {where} "
                 f"had returned; join it in {where}"
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 
 from stormline.runtime.errors import NotCommitting
 from stormline.runtime.messages.wave import Failure
-from stormline.runtime.tasks.user_code import run_guarded
+from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.commit_participants import CommitParticipant, CommitResource, CommitToken
@@ -79,17 +79,17 @@ class CommitParticipants:
         What has not committed then is aborted, and so is all the rest as soon as the commit phase is not `wanted`.
         """
         joined = self._take_over()
-        failures: list[Failure] = []
+        failure: Failure | None = None
         for name, participant in joined:
-            if wanted() and not failures:
-                self._call(participant.prepare, name, "prepare", failures)
-        while joined and wanted() and not failures:
+            if wanted() and failure is None:
+                failure = run_guarded(self._of(name), "prepare", participant.prepare)
+        while joined and wanted() and failure is None:
             name, participant = joined[0]
-            self._call(participant.commit, name, "commit", failures)
-            if not failures:
+            failure = run_guarded(self._of(name), "commit", participant.commit)
+            if failure is None:
                 del joined[0]
         self._abort(joined)
-        return failures[0] if failures else None
+        return failure
 
     def abort(self) -> None:
         """Abort all."""
@@ -101,8 +101,8 @@ class CommitParticipants:
             joined, self._joined = list(self._joined.values()), {}
             return joined
 
-    def _call(self, call: Callable[[], None], name: str, where: str, failures: list[Failure]) -> None:
-        run_guarded(call, name, None, where, failures.append, self._calls, self._attempt)
+    def _of(self, name: str) -> UserCode:
+        return UserCode(name, None, self._attempt, self._calls)
 
     def _abort(self, joined: list[tuple[str, CommitParticipant]]) -> None:
         for name, participant in joined:

@@ -11,8 +11,9 @@ from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.spout_coordinator import number_of_partitions
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import tell_of_emits
+from stormline.topology.contracts import ITransactionalEmitter
 from stormline.topology.errors import FailedException, SerializationError
-from stormline.topology.spout_parts import optional
+from stormline.topology.spout_parts import method_of
 from stormline.topology.topology import ComponentKind
 
 
@@ -59,7 +60,7 @@ class EmitterTask:
         kind = self._spout.component.kind
         if kind is ComponentKind.TRANSACTIONAL_SPOUT:
             emitter.emit_batch(wave_attempt.attempt, self._env.copied(wave_attempt.metadata), collector)
-            optional(emitter, "cleanup_before")(self._committed)
+            method_of(emitter, ITransactionalEmitter, "cleanup_before")(self._committed)
         elif kind is ComponentKind.PARTITIONED_SPOUT:
             self._emit_partitioned(emitter, wave_attempt, collector, partitions)
         elif wave_attempt.frozen:

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from stormline.runtime.world.own_thread import CallAbandoned, OwnThread
-from stormline.topology.spout_parts import optional
+from stormline.topology.contracts import IEmitter
+from stormline.topology.spout_parts import method_of
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class _Emitter:
     def close(self) -> None:
         """Close the emitter, if it was made."""
         if self.made is not None:
-            optional(self.made, "close")()
+            method_of(self.made, IEmitter, "close")()
 
 
 class Emitters:

@@ -19,9 +19,7 @@ import re
 import threading
 import types
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -140,44 +138,43 @@ def restore_gathered(bolt: Any, packed: bytes, registry: Registry) -> None:
 _ITEMS_MAX = 256
 """Objects looked at to tell whether a bolt changes what it does not gather."""
 
-_CONTAINERS = (list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter)
+_CONTAINERS = frozenset({list, dict, set, bytearray, collections.deque, collections.defaultdict, collections.Counter})
 
 
 class CommitCalls:
-    """Knows when user code of a commit is called in this process: what it changes is not `execute`'s doing."""
+    """Knows when user code of a commit is called in this process: what it changes is not `execute`'s doing.
+
+    A context manager around each call.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._begun = self._running = 0
 
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Take note of a call."""
+    def __enter__(self) -> None:
         with self._lock:
+            self._running += 1  # first: see `mark`
             self._begun += 1
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: Any) -> None:
+        with self._lock:
+            self._running -= 1
 
     def mark(self) -> int | None:
-        """Return what stays equal for as long as there is no call; None: there is one now."""
-        with self._lock:
-            return None if self._running else self._begun
+        """Return what stays equal for as long as there is no call; None: there is one now.
+
+        It takes no lock: a call that begins between the two steps is one that runs, or one that the number lacks.
+        """
+        begun = self._begun
+        return None if self._running else begun
 
 
 COMMIT_CALLS = CommitCalls()
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A value; how much it holds, if that can be changed; and what, as far as it was looked at."""
-
-    value: Any
-    size: int | None
-    items: Sequence[_Seen] | None = None
+_Seen = tuple[Any, int | None, Any]
+"""A value; how much it holds, if that can be changed; and what, as far as it was looked at. A plain tuple: some are
+made around each call of `execute`."""
 
 
 @lru_cache(maxsize=256)
@@ -209,8 +206,8 @@ class OtherState:
     def __init__(self, bolt: Any, names: Sequence[str], alone: bool) -> None:
         self._bolt = bolt
         self._names = frozenset(names)
-        self._package = type(bolt).__module__.partition(".")[0]
-        self._classes = [klass for klass in type(bolt).__mro__ if _is_users(klass)] if alone else []
+        self._package = _package(type(bolt))
+        self._classes = _users_classes(type(bolt)) if alone else ()  # type: ignore[arg-type]  # a type[Any]
         self._alone = alone
         self._mark = self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
@@ -227,46 +224,51 @@ class OtherState:
         """Raise `NotGathered` where `execute` has changed what the bolt's classes hold; `who` executed."""
         if not self._undisturbed(self._mark_of_call):
             return
-        self._left = _ITEMS_MAX
         for klass, before in zip(self._classes, self._of_classes, strict=True):
             self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
 
     def check(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed attributes of the bolt that do not travel."""
-        self._left = _ITEMS_MAX
         self._alone = self._alone and self._undisturbed(self._mark)
         self._compare(self._attributes, self._of(self._bolt), who, "attribute")
 
     def _undisturbed(self, mark: int | None) -> bool:
         return mark is not None and mark == COMMIT_CALLS.mark()
 
-    def _compare(self, before: dict[str, _Seen], now: Iterator[tuple[str, Any]], who: str, what: str) -> None:
-        present = dict(now)
-        for name in [*before, *present.keys() - before.keys()]:
-            if name not in before or name not in present or not self._is_as(before[name], present[name]):
-                own = what == "attribute"
-                remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
-                raise NotGathered(
-                    f"{who} changes {what} {name!r} in execute(), and gathers only {sorted(self._names)}: the change "
-                    f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: {_AT_COMMIT}"
-                )
+    def _compare(self, before: dict[str, _Seen], now: list[tuple[str, Any]], who: str, what: str) -> None:
+        name = self._changed(before, dict(now))
+        if name is not None:
+            own = what == "attribute"
+            remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
+            raise NotGathered(
+                f"{who} changes {what} {name!r} in execute(), and gathers only {sorted(self._names)}: the change "
+                f"would be lost on the way to the commit; {remedy}, or leave `gathers` out: {_AT_COMMIT}"
+            )
 
-    def _of(self, bolt: Any) -> Iterator[tuple[str, Any]]:
-        yield from ((k, v) for k, v in getattr(bolt, "__dict__", {}).items() if k not in self._names)
+    def _changed(self, before: dict[str, _Seen], present: dict[str, Any]) -> str | None:
+        for name, value in present.items():
+            if name not in before or not self._is_as(before[name], value):
+                return name
+        return next((name for name in before if name not in present), None) if len(before) > len(present) else None
+
+    def _of(self, bolt: Any) -> list[tuple[str, Any]]:
+        names = self._names
+        held = [(name, value) for name, value in getattr(bolt, "__dict__", {}).items() if name not in names]
         for name in _slot_names(type(bolt)):  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
-            if name not in self._names and hasattr(bolt, name):
-                yield name, getattr(bolt, name)
+            if name not in names and hasattr(bolt, name):
+                held.append((name, getattr(bolt, name)))  # noqa: PERF401
+        return held
 
-    def _data_of(self, klass: type) -> Iterator[tuple[str, Any]]:
+    def _data_of(self, klass: type) -> list[tuple[str, Any]]:
         held = vars(klass)
-        return ((name, held[name]) for name in _data_names(klass, len(held)) if name in held)
+        return [(name, held[name]) for name in _data_names(klass, len(held)) if name in held]
 
     def _seen(self, value: Any) -> _Seen:
         held = self._held(value)
         if held is None or len(held) >= self._left:  # nothing that could be changed, or too much to look at
-            return _Seen(value, None if held is None else len(held))
+            return value, None if held is None else len(held), None
         self._left -= 1 + len(held)
-        return _Seen(value, len(held), [self._seen(one) for one in _items(held)])
+        return value, len(held), [self._seen(one) for one in _items(held)]
 
     def _held(self, value: Any) -> Any:
         """Return what holds the items of a value; None where it has none, or nobody here may tell who changed them."""
@@ -275,18 +277,18 @@ class OtherState:
             return None
         if kind in _CONTAINERS:
             return value
-        of_users = _is_users(kind) and kind.__module__.partition(".")[0] == self._package
-        return getattr(value, "__dict__", ()) if of_users else None
+        return getattr(value, "__dict__", ()) if _is_of(kind, self._package) else None
 
     def _is_as(self, before: _Seen, now: Any) -> bool:
-        if before.value is not now:
+        value, size, items = before
+        if value is not now:
             return False
-        held = self._held(now)
-        if held is None or before.size is None:
+        held = None if size is None else self._held(now)
+        if held is None:
             return True
-        if len(held) != before.size:
+        if len(held) != size:
             return False
-        return before.items is None or all(map(self._is_as, before.items, _items(held)))
+        return items is None or all(map(self._is_as, items, _items(held)))
 
 
 @lru_cache(maxsize=256)  # it is asked around each call of `execute`
@@ -303,5 +305,19 @@ def _items(held: Any) -> list[Any]:
     return [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
 
 
+def _package(klass: type) -> str:
+    return klass.__module__.partition(".")[0]
+
+
+@lru_cache(maxsize=256)
+def _users_classes(kind: type) -> tuple[type, ...]:
+    return tuple(klass for klass in kind.__mro__ if _is_users(klass))
+
+
+@lru_cache(maxsize=256)  # it is asked of each value around each call of `execute`
+def _is_of(kind: type, package: str) -> bool:
+    return _is_users(kind) and _package(kind) == package
+
+
 def _is_users(klass: type) -> bool:
-    return klass.__module__.partition(".")[0] not in ("builtins", "abc", "typing", "stormline")
+    return _package(klass) not in ("builtins", "abc", "typing", "stormline")

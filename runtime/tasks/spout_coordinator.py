@@ -7,8 +7,9 @@ from typing import Any
 
 from stormline.runtime.errors import InvalidPartitions
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.topology.contracts import ICoordinator, ITransactionalCoordinator
 from stormline.topology.readings import Readings
-from stormline.topology.spout_parts import COORDINATOR, check_part, optional
+from stormline.topology.spout_parts import COORDINATOR, check_part, method_of
 from stormline.topology.topology import ComponentKind
 
 
@@ -39,7 +40,7 @@ class SpoutCoordinator:
     def resume(self, prev_metadata: Any) -> None:
         """Tell a coordinator that wants to know the newest stored metadata, None where there is none."""
         if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
-            optional(self._coordinator, "resume")(prev_metadata)
+            method_of(self._coordinator, ITransactionalCoordinator, "resume")(prev_metadata)
 
     def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
         """Tell whether a new batch may begin.
@@ -48,9 +49,7 @@ class SpoutCoordinator:
             positions: metadata of each partition in the newest batch of which it is known.
             batches_ahead: batches that have begun after that one.
         """
-        if hasattr(self._coordinator, "is_ready_after"):
-            return bool(self._coordinator.is_ready_after(positions, batches_ahead))
-        return bool(self._coordinator.is_ready())
+        return bool(method_of(self._coordinator, ICoordinator, "is_ready_after")(positions, batches_ahead))
 
     def initialize(self, txid: int, prev_metadata: Any) -> Any:
         """Return what defines batch `txid`: metadata, or the number of partitions it is made of."""
@@ -68,4 +67,4 @@ class SpoutCoordinator:
 
     def close(self) -> None:
         """Close the coordinator."""
-        optional(self._coordinator, "close")()
+        method_of(self._coordinator, ICoordinator, "close")()

@@ -25,19 +25,23 @@ from stormline.runtime.world.running_calls import Calls
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.commit_participants import CommitToken
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
-from stormline.topology.contracts import Conf, IBasicBolt, IBatchBolt, ICommitterTransactionalSpout
+from stormline.topology.contracts import AnyBatchBolt, Conf, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidRegistration, UnregisteredClass
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import Registry
 from stormline.topology.spout_parts import EMITTER, check_part
+from stormline.topology.streams import StreamDeclaration
 from stormline.topology.tuples import TupleSource
 
 log = logging.getLogger("stormline")
 
 _DEFAULTS = {key: known.default for key, known in KNOWN_KEYS.items() if known.default is not None}
 _ATOMS = (str, bytes, int, float, bool, type(None))
+
+Outlet = tuple[str, StreamDeclaration, Sequence[Edge], frozenset[int]]
+"""A stream of a component: its name and declaration, its subscriptions, and the tasks that these may reach."""
 
 
 def registry_of(plan: Plan) -> Registry:
@@ -85,6 +89,7 @@ class TaskEnvironment:
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
+        self._outlets: dict[str, tuple[bool, Sequence[Outlet]]] = {}
         self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
     def conf(self, component: str) -> Conf:
@@ -131,10 +136,10 @@ class TaskEnvironment:
         """Return the component of a task id."""
         return self._component_of_task[task]
 
-    def fresh_bolt(self, component: str) -> IBatchBolt:
+    def fresh_bolt(self, component: str) -> AnyBatchBolt:
         """Return a fresh copy of the declared BatchBolt."""
         declared = self.plan.components[component].component.obj
-        assert isinstance(declared, IBatchBolt)
+        assert isinstance(declared, AnyBatchBolt)
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared
         # What stands in __slots__ makes the state a tuple.
@@ -188,6 +193,17 @@ class TaskEnvironment:
             split = partitioning.fields if kind is GroupingKind.FIELDS else partitioning.partial_key
             return self._naming_fields(edge, split(self._key(edge, len(tasks)), tasks))
         return partitioning.shuffle(tasks, seed)
+
+    def outlets(self, component: str) -> tuple[bool, Sequence[Outlet]]:
+        """Return whether a component's tuples are to be logged, and what each of its collectors is made of."""
+        found = self._outlets.get(component)
+        if found is None:
+            outlets = []
+            for stream, declaration in self.plan.components[component].component.streams.items():
+                edges = self.plan.out_edges(component, stream)
+                outlets.append((stream, declaration, edges, self.listeners(edges)))
+            found = self._outlets[component] = self.debug(component), outlets
+        return found
 
     def listeners(self, edges: Sequence[Edge]) -> frozenset[int]:
         """Return all tasks that these subscriptions may reach."""

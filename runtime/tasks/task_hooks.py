@@ -13,7 +13,7 @@ from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.topology.config import AUTO_TASK_HOOKS
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
 from stormline.topology.hooks import BoltExecuteInfo, EmitInfo, ITaskHook
 from stormline.topology.tuples import Tuple
 
@@ -85,7 +85,7 @@ class _HookedBasicBolt(IBasicBolt):
         self._bolt.cleanup()
 
 
-def hooked_batch_bolt(bolt: IBatchBolt, context: TaskContext, collector: TaskCollector) -> IBatchBolt:
+def hooked_batch_bolt(bolt: AnyBatchBolt, context: TaskContext, collector: TaskCollector) -> AnyBatchBolt:
     """Return what executes and finishes in place of a prepared bolt: itself, where there is no hook."""
     context.prepared()
     if not context.hooks:

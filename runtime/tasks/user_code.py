@@ -6,7 +6,10 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable
+from threading import get_ident
+from time import monotonic
 from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 
@@ -19,6 +22,8 @@ from stormline.topology.secrets import without_secrets
 from stormline.topology.texts import told
 
 log = logging.getLogger("stormline")
+
+T = TypeVar("T")
 
 PACKED_BYTES_MAX = 1 << 20
 """Bytes of an exception that travel: of a larger one only its traceback is told."""
@@ -78,29 +83,31 @@ def failure_of(error: BaseException, component: str, task: int | None, where: st
     )
 
 
-def run_guarded(
-    call: Callable[[], None],
-    component: str,
-    task: int | None,
-    where: str,
-    on_failure: Callable[[Failure], None],
-    calls: Calls,
-    attempt: TransactionAttempt,
-) -> bool:
-    """Run user code; tell whether it came through. What it raises goes to `on_failure`, and no further.
+class UserCode(NamedTuple):
+    """Whose code is called: of which task of which component, for which attempt; `calls` knows those that run."""
 
-    While it runs `calls` knows of it.
-    """
-    calls.begin(component, task, where, attempt)
+    component: str
+    task: int | None
+    attempt: TransactionAttempt
+    calls: Calls
+
+
+ABORTED = Failure("the attempt", None, "it has failed further down a chain of plain calls", counts=False)
+
+
+def run_guarded(of: UserCode, where: str, call: Callable[..., T], *args: Any) -> T | Failure:
+    """Call user code, which `where` names; return its result, or the failure of its attempt that it means."""
+    component, task, attempt, calls = of
+    running, thread = calls.running, get_ident()
+    outer = running.get(thread)  # the call that this one is within, if any
+    running[thread] = (component, task, where, attempt, monotonic())
     try:
-        call()
+        return call(*args)
     except AttemptAborted:
-        return False
+        return ABORTED
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
-        on_failure(failure_of(error, component, task, where))
-        return False
+        return failure_of(error, component, task, where)
     finally:
-        calls.end()
-    return True
+        running[thread] = outer

@@ -7,8 +7,9 @@ A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a repor
 `execution` is made up anew whenever a slot runs. Spark may run a slot twice, and what is not deterministic then gives
 other tuples, which may be as many: only what one execution gave is one batch.
 
-A segment is [attempt index, edge, source task, target task, number of rows, packed tuples, their kind]: rows or a
-record batch, without the attempt, see `packed.py`. The closing block of a source slot holds the counts [attempt
+A segment is a delivery of one attempt: [attempt index, edge, source task, target task, number of rows, packed tuples,
+their kind]: rows or a record batch, without the attempt, see `packing.py`.
+The closing block of a source slot holds the counts [attempt
 index, edge, source task, target task, rows sent] of all that it sent to that target slot (what is not named there is
 zero), and the indexes of the attempts that have failed there.
 """
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import ARROW, Packed
 from stormline.topology.errors import CorruptData, shown
 from stormline.topology.packing import msgpack
@@ -32,15 +34,8 @@ BLOCK_BYTES = 1 << 18
 Count = tuple[int, int, int, int]  # attempt index, edge, source task, target task
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Tuples of one attempt from one task to another."""
-
-    attempt: int
-    edge: int
-    source_task: int
-    target_task: int
-    packed: Packed
+Segment = tuple[int, Delivery]
+"""The index of an attempt in its wave, and packed tuples of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +104,13 @@ def decode(block: bytes, origin: Origin) -> Block:
             if not _are_numbers([*chain.from_iterable(counts), *failed]):
                 raise CorruptData(_NO_NUMBERS)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
-        decoded = []
+        decoded: list[Segment] = []
         for a, e, s, t, rows, data, kind in segments:
             if not _are_numbers((a, e, s, t, rows, kind)):
                 raise CorruptData(_NO_NUMBERS)
             if type(data) is not bytes or kind > ARROW:
                 raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
-            decoded.append(Segment(a, e, s, t, Packed(rows, data, kind)))
+            decoded.append((a, Delivery(e, s, t, Packed(rows, data, kind))))
         return Block(stage, slot, execution, decoded, closing)
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):
@@ -144,7 +139,7 @@ class Outbox:
     _counts: dict[Count, int] = field(default_factory=dict)
 
     def send(self, count: Count, packed: Packed) -> None:
-        """Send tuples of one attempt to one task, and count them."""
+        """Send packed tuples of one attempt to one task, and count them."""
         self._counts[count] = self._counts.get(count, 0) + packed.rows
         target = self.slot_of(count[3])
         self._segments.setdefault(target, []).append([*count, packed.rows, packed.data, packed.kind])

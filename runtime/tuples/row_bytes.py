@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import chain
 from sys import getsizeof
 
@@ -23,11 +23,14 @@ def rows_within(row: Row, most: int) -> int:
     return most if size * most <= SEGMENT_BYTES else max(1, SEGMENT_BYTES // size)
 
 
-def in_parts(rows: list[Row]) -> Iterator[list[Row]]:
-    """Give rows in parts that may be packed together, as far as some of them tell; mostly that is one part."""
+def in_parts(rows: list[Row]) -> Sequence[list[Row]]:
+    """Return rows in parts that may be packed together, as far as some of them tell; mostly that is one part."""
+    if len(rows) == 1:
+        return (rows,)
     some = rows[:: len(rows) // LOOKED_AT + 1]
     size = sum(map(getsizeof, chain.from_iterable(some))) * len(rows) // len(some)
     parts = min(len(rows), size // SEGMENT_BYTES + 1)
+    if parts == 1:
+        return (rows,)
     most = -(-len(rows) // parts)
-    for start in range(0, len(rows), most):
-        yield rows[start : start + most] if parts > 1 else rows
+    return [rows[start : start + most] for start in range(0, len(rows), most)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Collection
+from time import monotonic
 from typing import NamedTuple
 
 from stormline.runtime.world.thread_stack import place_of
@@ -21,48 +20,33 @@ class CallReport(NamedTuple):
     text: str
 
 
-_Call = tuple[str, int | None, str, TransactionAttempt, float]
+RunningCall = tuple[str, int | None, str, TransactionAttempt, float]
 """A call that runs: component, task, what of it, attempt, and since when. A plain tuple: one is made for each call."""
 
 
 class Calls:
-    """Knows, by thread, the calls of user code that have begun and not ended; one may be within another.
+    """Knows, by thread, the call of user code that has begun last and not ended; one may be within another.
 
     A call is of many tuples, so that it costs nothing a tuple.
     """
 
     def __init__(self) -> None:
-        self._by_thread: dict[int, list[_Call]] = {}
-
-    def begin(self, component: str, task: int | None, where: str, attempt: TransactionAttempt) -> None:
-        """Take note that this thread calls user code."""
-        thread = threading.get_ident()
-        call = (component, task, where, attempt, time.monotonic())
-        calls = self._by_thread.get(thread)
-        if calls is None:
-            self._by_thread[thread] = [call]
-        else:
-            calls.append(call)
-
-    def end(self) -> None:
-        """Take note that the call that has begun last in this thread has ended."""
-        thread = threading.get_ident()
-        calls = self._by_thread[thread]
-        calls.pop()
-        if not calls:
-            del self._by_thread[thread]
+        self.running: dict[int, RunningCall | None] = {}
+        """By thread. `run_guarded` writes it, for its own thread; None stays where there was one."""
 
     def reports(self, attempts: Collection[TransactionAttempt] | None = None, secs: float = 0.0) -> list[CallReport]:
         """Return the calls that run, of these attempts or of all, for so long at least: the longest first."""
         found = []
-        for thread, calls in list(self._by_thread.items()):
+        for thread, call in self.running.copy().items():
+            if call is None:
+                continue
             # Where one is within another, the inner one is the one that waits for nobody.
-            for component, task, where, attempt, begun in calls[-1:]:
-                took = time.monotonic() - begun
-                if took >= secs and (attempts is None or attempt in attempts):
-                    who = f"{where} of {component!r}" + ("" if task is None else f", task {task},")
-                    text = f"{who} for {took:.1f} s, in transaction {attempt}, at {place_of(thread)}"
-                    found.append(CallReport(component, task, attempt, took, text))
+            component, task, where, attempt, begun = call
+            took = monotonic() - begun
+            if took >= secs and (attempts is None or attempt in attempts):
+                who = f"{where} of {component!r}" + ("" if task is None else f", task {task},")
+                text = f"{who} for {took:.1f} s, in transaction {attempt}, at {place_of(thread)}"
+                found.append(CallReport(component, task, attempt, took, text))
         return sorted(found, key=lambda report: -report.secs)
 
 

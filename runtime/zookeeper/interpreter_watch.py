@@ -118,8 +118,8 @@ def _places() -> dict[int, str]:
             if len(lines) < FRAMES_MAX:
                 lines.append(f'  File "{code.co_filename}", line {walked.f_lineno}, in {code.co_name}')
             if code is run_guarded.__code__:
-                given = walked.f_locals
-                call = f"{given['where']} of {given['component']!r}, task {given['task']}, "
+                of = walked.f_locals["of"]
+                call = f"{walked.f_locals['where']} of {of.component!r}, task {of.task}, "
             walked = walked.f_back
         places[ident] = "\n".join([f"{call}at", *reversed(lines)])
     return places

@@ -18,7 +18,7 @@ from typing import Any
 from tests.chaos.report import Report
 from tests.chaos.run import Run
 from tests.chaos.schedule import KINDS
-from tests.recorded import record
+from tests.fault_matrix.recorded import record
 
 
 def _kinds(text: str) -> set[str]:

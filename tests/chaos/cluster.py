@@ -10,13 +10,13 @@ from pathlib import Path
 import psycopg
 
 from tests.chaos.design import Design
-from tests.chaos.postgresql import PostgreSQL
 from tests.chaos.processes import MARK, ROOT
 from tests.chaos.source import Source, SourceFile
 from tests.chaos.spark import ChaosStandalone
 from tests.chaos.topology import SOURCE
 from tests.chaos.zookeeper import ChaosZooKeeper
-from tests.proxy import Protocol, Proxy, ZooKeeperProtocol
+from tests.services.postgresql import PostgreSQL
+from tests.services.proxy import Protocol, Proxy, ZooKeeperProtocol
 
 SESSION_TIMEOUT_MS = 4000
 MESSAGE_TIMEOUT_SECS = 8

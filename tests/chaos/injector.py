@@ -20,7 +20,7 @@ from tests.chaos.processes import wait_until
 from tests.chaos.schedule import KINDS, Fault, Kind
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.watch import Watch
-from tests.proxy import Proxy
+from tests.services.proxy import Proxy
 
 T = TypeVar("T")
 

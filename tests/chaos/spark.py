@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from tests.chaos.processes import start
-from tests.spark_standalone import HOME, SparkStandalone
+from tests.services.spark_standalone import HOME, SparkStandalone
 
 
 class ChaosStandalone(SparkStandalone):

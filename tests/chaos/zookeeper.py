@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.chaos.processes import start
-from tests.zookeeper_server import ZooKeeperServer
+from tests.services.zookeeper_server import ZooKeeperServer
 
 DISK_MB = 512
 

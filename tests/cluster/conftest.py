@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.postgresql import PostgreSQL, binaries
 from tests.cluster.lives import Lives
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.zookeeper_server import ZooKeeperServer
+from tests.services.postgresql import PostgreSQL, binaries
+from tests.services.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_server import ZooKeeperServer
 
 
 @pytest.fixture(scope="session")

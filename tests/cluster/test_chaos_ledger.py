@@ -13,8 +13,8 @@ from tests.chaos.checker import check
 from tests.chaos.evidence import collect
 from tests.chaos.ledger import Ledger, OutOfOrder, Range, Refused, Token
 from tests.chaos.numbers import MODULUS, Sums, key_of, sums_by_key
-from tests.chaos.postgresql import PostgreSQL
 from tests.chaos.processes import wait_until
+from tests.services.postgresql import PostgreSQL
 
 TOPOLOGY = "planted"
 PARTITIONS, TASKS, ROWS_A_TRANSACTION, TRANSACTIONS = 2, 2, 25, 6

@@ -10,7 +10,7 @@ from examples.flight_delays import TOPOLOGY_ID
 from examples.flight_store import FlightStore
 from examples.flights_data import flights_csv
 from tests.cluster.driver_process import DriverProcess
-from tests.flights import expected_results, needs_flights, stored_results
+from tests.kits.flights import expected_results, needs_flights, stored_results
 
 pytestmark = pytest.mark.proof
 

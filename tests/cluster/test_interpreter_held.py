@@ -8,9 +8,9 @@ from stormline.runtime.errors import Fenced, SessionLost
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.topology.errors import StormlineError
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.interpreter import match_for
-from tests.kit import eventually
+from tests.kits.components import eventually
+from tests.kits.interpreter import match_for
+from tests.services.zookeeper_backend import ZooKeeperBackend
 
 
 def test_a_session_that_one_long_call_has_ended_says_so_and_names_the_setting(backend: ZooKeeperBackend) -> None:

@@ -10,10 +10,10 @@ from subprocess import Popen
 import psutil
 import pytest
 
-from tests import placed_driver
-from tests.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
-from tests.placement_kit import Begun, FencedStore
-from tests.spark_standalone import SparkStandalone
+from tests.cluster import placed_driver
+from tests.cluster.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
+from tests.kits.placement import Begun, FencedStore
+from tests.services.spark_standalone import SparkStandalone
 
 pytestmark = pytest.mark.proof
 

@@ -15,8 +15,8 @@ from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.chaos import ledger
 from tests.chaos.ledger import Ledger, Range, Token
 from tests.chaos.numbers import Sums
-from tests.chaos.postgresql import PostgreSQL
-from tests.kit import line, numbers
+from tests.kits.components import line, numbers
+from tests.services.postgresql import PostgreSQL
 
 TOPOLOGY = "broken"
 TROUBLED = TransactionAttempt(2, 1)

@@ -26,8 +26,8 @@ from kazoo.client import KazooClient
 
 from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
-from tests.spark_standalone import HOME, SparkStandalone
-from tests.zookeeper_server import ZooKeeperServer
+from tests.services.spark_standalone import HOME, SparkStandalone
+from tests.services.zookeeper_server import ZooKeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests.topologies.cluster_sum"

@@ -23,12 +23,12 @@ from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.kit import EVENTS, eventually
-from tests.transactional_state_contract import user_state
-from tests.user_state_kit import Notes, PositionsOfStorm, topology
-from tests.zookeeper_proxy import ZooKeeperProxy
-from tests.zookeeper_server import ZooKeeperServer
+from tests.contracts.transactional_state import user_state
+from tests.kits.components import EVENTS, eventually
+from tests.kits.user_state import Notes, PositionsOfStorm, topology
+from tests.services.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_proxy import ZooKeeperProxy
+from tests.services.zookeeper_server import ZooKeeperServer
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.state.state_store import Put
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.kit import eventually
-from tests.zookeeper_ensemble import ZooKeeperEnsemble
+from tests.kits.components import eventually
+from tests.services.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_ensemble import ZooKeeperEnsemble
 
 SESSION_TIMEOUT_MS = 30_000
 

@@ -17,7 +17,7 @@ from stormline.runtime.state.state_store import Put
 from stormline.runtime.state.stored_value import seal
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_backend import ZooKeeperBackend
 
 
 class Malicious:

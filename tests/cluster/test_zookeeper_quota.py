@@ -8,8 +8,8 @@ import pytest
 
 from stormline.runtime.errors import ZooKeeperDenied
 from stormline.runtime.state.state_store import Put
-from tests.cluster.zookeeper_backend import ZooKeeperBackend
-from tests.zookeeper_server import ZooKeeperServer
+from tests.services.zookeeper_backend import ZooKeeperBackend
+from tests.services.zookeeper_server import ZooKeeperServer
 
 
 @pytest.fixture

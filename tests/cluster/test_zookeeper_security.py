@@ -24,8 +24,8 @@ from stormline.runtime.zookeeper.security import ZooKeeperSecurity
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
-from tests.cluster.secure_zookeeper import USERS, SecureZooKeeper
-from tests.zookeeper_server import ZooKeeperServer
+from tests.services.secure_zookeeper import USERS, SecureZooKeeper
+from tests.services.zookeeper_server import ZooKeeperServer
 
 CANARY = "canary-9c41e7"
 OURS = make_digest_acl("storm", CANARY, all=True)

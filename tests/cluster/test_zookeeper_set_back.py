@@ -19,8 +19,8 @@ from stormline.runtime.errors import Fenced, SessionLost, TopologyFailed
 from stormline.runtime.tasks.task_environment import registry_of
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
-from tests.kit import eventually
-from tests.zookeeper_server import ZooKeeperServer
+from tests.kits.components import eventually
+from tests.services.zookeeper_server import ZooKeeperServer
 
 
 class Bench:

@@ -17,16 +17,16 @@ from stormline.runtime.state.state_store import Put
 from stormline.runtime.zookeeper import claim as claiming
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
-from tests.cluster.zookeeper_backend import ZooKeeperBackend, hear, tell
-from tests.kit import eventually
-from tests.state_store_contract import RotatingStateContract, StateStoreContract
-from tests.transactional_state_contract import (
+from tests.contracts.state_store import RotatingStateContract, StateStoreContract
+from tests.contracts.transactional_state import (
     RotatingTransactionalStateContract,
     ThreadsContract,
     TransactionalStateContract,
 )
-from tests.zookeeper_proxy import ZooKeeperProxy
-from tests.zookeeper_server import ZooKeeperServer
+from tests.kits.components import eventually
+from tests.services.zookeeper_backend import ZooKeeperBackend, hear, tell
+from tests.services.zookeeper_proxy import ZooKeeperProxy
+from tests.services.zookeeper_server import ZooKeeperServer
 
 
 @pytest.fixture

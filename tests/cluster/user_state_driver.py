@@ -17,7 +17,7 @@ from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.compiler import compile_topology
-from tests.user_state_kit import Notes, PositionsOfStorm, topology
+from tests.kits.user_state import Notes, PositionsOfStorm, topology
 
 
 def main(hosts: str, root: str, path: str, txid: str, died: str) -> None:

@@ -43,9 +43,9 @@ from stormline.topology.errors import FailedException, StormlineError
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.serialization import PLAIN
 from tests.fuzz.mutations import STRANGE, mutated, restructured
-from tests.kit import Store, line, numbers
-from tests.unit.file_spout_kit import FakeContext, Gathered, Run
-from tests.unit.serialized_kit import EXAMPLES, REGISTRY
+from tests.kits.components import Store, line, numbers
+from tests.kits.file_spout import FakeContext, Gathered, Run
+from tests.kits.serialized import EXAMPLES, REGISTRY
 
 ATTEMPT = TransactionAttempt(3, 2)
 ORIGIN = Origin(2, 7)
@@ -184,8 +184,8 @@ class Blocks:
         self._read(b"\1" + blocks.msgpack.packb(_packable(restructured(rng, rng.choice(self.values)))))
 
     def _read(self, data: bytes) -> None:
-        for segment in blocks.decode(data, ORIGIN).segments:
-            _use(segment.packed)
+        for _, delivery in blocks.decode(data, ORIGIN).segments:
+            _use(delivery.tuples)
 
     def as_rows(self, rng: Random) -> None:
         _use(Packed(9, mutated(rng, rng.choice(self.rows), self.rows), ROWS))

@@ -80,15 +80,15 @@ OWNERSHIP_FAULTS = (
         "2 sameness",
         "Emitters are told that what the last committed batch kept may go too: the next one comes again without it.",
         "runtime/tasks/emitter_task.py",
-        'optional(emitter, "cleanup_before")(self._committed)',
-        'optional(emitter, "cleanup_before")(self._committed + 1)',
+        'method_of(emitter, ITransactionalEmitter, "cleanup_before")(self._committed)',
+        'method_of(emitter, ITransactionalEmitter, "cleanup_before")(self._committed + 1)',
     ),
     Mutant(
         "emitters-never-cleaned-up",
         "bounded",
         "Emitters are never told what may go.",
         "runtime/tasks/emitter_task.py",
-        '            optional(emitter, "cleanup_before")(self._committed)\n',
+        '            method_of(emitter, ITransactionalEmitter, "cleanup_before")(self._committed)\n',
         "",
     ),
     Mutant(

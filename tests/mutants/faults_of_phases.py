@@ -114,8 +114,8 @@ PHASES = (
         "5 complete",
         "Of what several tasks emit for one task downstream in a commit, only the last is delivered.",
         "runtime/commit/commit_phase.py",
-        "                inbox.setdefault(delivery[2], []).append(delivery)\n",
-        "                inbox[delivery[2]] = [delivery]\n",
+        "                inbox.setdefault(delivery.target_task, []).append(delivery)\n",
+        "                inbox[delivery.target_task] = [delivery]\n",
     ),
     Mutant(
         "gathered-left-behind",

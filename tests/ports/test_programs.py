@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stormline import InProcessCluster
-from tests.kit import eventually
+from tests.kits.components import eventually
 from tests.ports import transactional_global_count
 from tests.ports.expected import PORTS, Port
 from tests.ports.failing import failing

@@ -15,7 +15,7 @@ from stormline import (
     TransactionalTopologyBuilder,
     Values,
 )
-from tests.kit import eventually
+from tests.kits.components import eventually
 
 SETTINGS = {"topology.message.timeout.secs": 1, "topology.max.spout.pending": 4}
 WAIT_SECS = 20

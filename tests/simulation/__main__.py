@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.recorded import record
+from tests.fault_matrix.recorded import record
 from tests.simulation.campaign import Summary, failure_text, prepare_process, run_campaign
 from tests.simulation.simulator import simulate
 

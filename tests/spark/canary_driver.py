@@ -22,7 +22,7 @@ from kazoo.client import KazooClient
 from stormline import BaseBatchBolt, Config, Fields, LocalCluster, StormlineError, resolve_secret
 from stormline.topology.compiler import compile_topology
 from stormline.topology.secrets import resolve_secret as read
-from tests.kit import Store, line, numbers
+from tests.kits.components import Store, line, numbers
 
 PLANTED = "planted-7f3a1c"
 FAIL_AT = 12

@@ -16,7 +16,7 @@ from stormline.runtime.errors import StateCorrupt, StateDirGone, StateDirInUse
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
-from tests.kit import eventually
+from tests.kits.components import eventually
 
 
 def open_store(zookeeper: EmbeddedZooKeeper) -> ZooKeeperStateStore:

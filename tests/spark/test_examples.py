@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from examples import design_phases, flight_delays, flight_delays_arrow, global_count, words
 from stormline import LocalCluster
-from tests.flights import expected_results, needs_flights, stored_results
+from tests.kits.flights import expected_results, needs_flights, stored_results
 
 TIMEOUT_SECS = 60
 

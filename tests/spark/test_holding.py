@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from stormline import LocalCluster
+from tests.contracts.holding import HoldingContract, check_replays, run_holding
 from tests.holding import ALL_HOLDING
 from tests.holding.holding_bolt import HoldingBolt
-from tests.holding_contract import HoldingContract, check_replays, run_holding
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pyspark import SparkContext
 
 from stormline import LocalCluster
 from stormline.topology.config import ZOOKEEPER_SESSION_TIMEOUT_MS
-from tests.interpreter import match_for
-from tests.kit import LEDGERS, Store, line, numbers
+from tests.kits.components import LEDGERS, Store, line, numbers
+from tests.kits.interpreter import match_for
 
 pytestmark = pytest.mark.proof
 

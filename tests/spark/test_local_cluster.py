@@ -29,9 +29,9 @@ from stormline.runtime.errors import StateElsewhere
 from stormline.runtime.state.stored_value import unseal
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.serialization import PLAIN
-from tests.kit import LEDGERS, Batch, PartitionedSpout, Ranges, Store, line, numbers
-from tests.running_contract import PENDING_4
-from tests.user_state_kit import Notes, PositionsOfStorm
+from tests.contracts.running import PENDING_4
+from tests.kits.components import LEDGERS, Batch, PartitionedSpout, Ranges, Store, line, numbers
+from tests.kits.user_state import Notes, PositionsOfStorm
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_spark_settings_only() -> None:
 SCRIPT = """
 import logging
 from stormline import LocalCluster
-from tests.kit import Batch, line
+from tests.kits.components import Batch, line
 
 logging.basicConfig(level=logging.WARNING)
 logging.getLogger("stormline").setLevel(logging.INFO)
@@ -275,7 +275,7 @@ def test_a_master_that_does_not_exist_is_told_in_one_sentence() -> None:
 def test_a_script_that_forgets_to_shut_down_ends_and_leaves_nothing(tmp_path: Path) -> None:
     code = (
         "from stormline import LocalCluster\n"
-        "from tests.kit import LEDGERS, Store, line\n"
+        "from tests.kits.components import LEDGERS, Store, line\n"
         "topology = line('forgot', {0: [1, 2]}, 1, lambda b: b.set_bolt('s', Store('x')).shuffle_grouping('spout'))\n"
         "cluster = LocalCluster(master='local[2]')\n"
         "cluster.submit_topology('forgot', {}, topology).await_drained(60)\n"

@@ -13,10 +13,10 @@ from pyspark import SparkContext
 
 from stormline import Config, LocalCluster
 from stormline.runtime.spark.context import start_spark
-from tests import placed_driver
-from tests.kit import Batch, Fault, eventually, line, numbers
-from tests.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
-from tests.placement_kit import FencedStore, Keep
+from tests.cluster import placed_driver
+from tests.cluster.placed_driver import ROWS, RUN_SECS, TRANSACTIONS, TXID_OF_TROUBLE
+from tests.kits.components import Batch, Fault, eventually, line, numbers
+from tests.kits.placement import FencedStore, Keep
 
 pytestmark = pytest.mark.proof
 

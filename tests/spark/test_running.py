@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from stormline import LocalCluster
-from tests.columnar_contract import ColumnarContract
-from tests.metrics_contract import MetricsContract
-from tests.placement_contract import PlacementContract
-from tests.running_contract import RunningContract
-from tests.stopping_contract import StoppingContract
+from tests.contracts.columnar import ColumnarContract
+from tests.contracts.metrics import MetricsContract
+from tests.contracts.placement import PlacementContract
+from tests.contracts.running import RunningContract
+from tests.contracts.stopping import StoppingContract
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What every unit test finds as new: the ledgers and events that the bolts of `tests.kit` share; and a directory."""
+"""What every unit test finds as new: the ledgers and events of `tests.kits.components`; and a directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit import EVENTS, LEDGERS
+from tests.kits.components import EVENTS, LEDGERS
 
 
 @pytest.fixture(autouse=True)

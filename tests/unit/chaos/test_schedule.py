@@ -1,0 +1,102 @@
+"""The schedule of the chaos runs, and what it takes for a driver's end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos import deaths
+from tests.chaos.design import ON_DRIVER, ON_EXECUTORS, Design
+from tests.chaos.schedule import DRIVER_KILL, DRIVER_STOP, KINDS, PYTHON_WORKER_KILL, PYTHON_WORKER_STOP, draw
+from tests.chaos.verdict import explain
+
+
+def test_the_schedule_follows_from_seed_and_number() -> None:
+    assert draw(3, 200) == draw(3, 200)
+    assert draw(3, 200) != draw(4, 200)
+
+
+def test_each_kind_comes_up_within_25_faults_and_as_often_as_it_weighs_in_the_long_run() -> None:
+    for seed in range(20):
+        assert {fault.kind for one in draw(seed, 25) for fault in one.faults} == {kind.name for kind in KINDS}
+    decks = 30
+    faults = len(KINDS) + decks * sum(kind.weight for kind in KINDS)
+    times = Counter(fault.kind for one in draw(1, faults) for fault in one.faults)
+    assert times == {kind.name: 1 + decks * kind.weight for kind in KINDS}
+
+
+def test_faults_are_numbered_through_all_rounds_and_kinds_can_be_left_out() -> None:
+    numbers = [fault.number for one in draw(9, 103) for fault in one.faults]
+    assert numbers == list(range(1, 104))
+    kept = [kind for kind in KINDS if kind.name != DRIVER_KILL]
+    assert DRIVER_KILL not in {fault.kind for one in draw(9, 103, kept) for fault in one.faults}
+
+
+def test_a_kind_that_there_is_not_is_refused_before_anything_starts() -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--only", f"{DRIVER_KILL},zookeper-kill"]
+    refused = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "argument --only: got 'driver-kill,zookeper-kill'; kinds of faults" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_both_spouts_and_both_placements_are_run_and_each_pair_of_them_in_four_rounds() -> None:
+    for seed in range(10):
+        two = [one.design for one in draw(seed, 25)]
+        assert len({design.spout for design in two}) == len({design.placement for design in two}) == 2
+        four = [one.design for one in draw(seed, 160)]
+        assert len({(design.spout, design.placement) for design in four}) == 4
+        assert len({design.topology for design in four}) == 4
+
+
+def test_deaths_in_a_commit_are_appointed_to_the_process_that_commits() -> None:
+    at_commit = {f"at {point}" for point in deaths.AT_COMMIT}
+    seen = set()
+    for one in draw(2, 2000):
+        for fault in one.faults:
+            if fault.variant in at_commit:
+                seen.add((fault.kind, one.design.placement))
+    in_driver = {(kind, ON_DRIVER) for kind in (DRIVER_KILL, DRIVER_STOP)}
+    assert seen == in_driver | {(kind, ON_EXECUTORS) for kind in (PYTHON_WORKER_KILL, PYTHON_WORKER_STOP)}
+
+
+def test_a_design_survives_the_way_to_a_driver() -> None:
+    design = Design("t", "opaque", "executors", partitions=5)
+    assert Design.from_json(design.to_json()) == design
+
+
+def end(error: str, cause: str = "", message: str = "") -> dict[str, str]:
+    return {"error": error, "cause": cause, "message": message}
+
+
+def test_a_driver_may_end_by_what_faults_do_and_by_nothing_else() -> None:
+    healed: list[int] = []
+    assert explain(end("SessionLost"), set(), healed.append) is None
+    for error in ("AssertionError", "StateCorrupt", "SIGSEGV", "TopologyFailed", "TopologyChanged"):
+        assert explain(end(error, "KeyError", "told"), set(), healed.append) == f"{error} (KeyError): told"
+    poisoned = end("TopologyFailed", "Poisoned", "… Poisoned: the number 17 is poisoned …")
+    assert explain(poisoned, {18}, healed.append) is not None
+    assert healed == []
+    assert explain(poisoned, {17}, healed.append) is None
+    assert healed == [17]
+
+
+def test_only_a_driver_that_was_replaced_may_be_refused_by_the_fence() -> None:
+    refused = "Refused: task 0 comes with ({}, 7, 3), after (4, 7, 4)"
+    assert explain(end("TopologyFailed", "Refused", refused.format(3)), set(), print) is None
+    assert explain(end("TopologyFailed", "Refused", refused.format(4)), set(), print) is not None
+
+
+def test_an_appointment_is_kept_once_by_whoever_comes_first(tmp_path: Path) -> None:
+    deaths.meet(tmp_path, deaths.BEFORE)
+    code = "import sys, pathlib; from tests.chaos import deaths; deaths.meet(pathlib.Path(sys.argv[1]), deaths.BEFORE)"
+    appointment = deaths.Appointment(tmp_path, deaths.BEFORE, signal.SIGKILL)
+    assert appointment.kept_by() == 0
+    ends = [subprocess.run([sys.executable, "-c", code, tmp_path], timeout=60).returncode for _ in range(2)]
+    assert ends == [-signal.SIGKILL, 0]
+    assert appointment.kept_by() > 0
+    deaths.Appointment(tmp_path, deaths.BEFORE, signal.SIGKILL).cancel()
+    deaths.meet(tmp_path, deaths.BEFORE)

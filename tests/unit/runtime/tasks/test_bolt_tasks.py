@@ -1,0 +1,68 @@
+"""One task of a bolt serves many attempts at once, each with a bolt of its own: fact C2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_topology
+from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch
+from stormline.runtime.tasks.collector import Output, TaskCollector
+from stormline.runtime.tasks.task_environment import TaskEnvironment
+from tests.kits.components import Counting, PlainSpout, Ranges
+
+A, A2, B = TransactionAttempt(1, 1), TransactionAttempt(1, 2), TransactionAttempt(2, 1)
+
+
+class Caught:
+    """A route that keeps what it takes."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def take(self, rows: list[Any]) -> None:
+        self.rows += rows
+
+    def take_direct(self, task: int, row: Any) -> None: ...
+
+
+class Hand:
+    """Drives one task of a counting bolt by hand."""
+
+    def __init__(self) -> None:
+        builder = TransactionalTopologyBuilder("t", "spout", PlainSpout(Ranges("t", 1)))
+        builder.set_bolt("count", Counting()).shuffle_grouping("spout")
+        self.env = TaskEnvironment(compile_topology(builder.build_topology()), 1)
+        self.caught = Caught()
+        self.emitted = self.caught.rows
+        self.tasks: dict[TransactionAttempt, BatchBoltTask] = {}
+
+    def task(self, attempt: TransactionAttempt) -> BatchBoltTask:
+        if attempt not in self.tasks:
+            planned = self.env.plan.components["count"]
+            declaration = planned.component.streams["default"]
+            output = Output(declaration, [self.caught])
+            collector = TaskCollector(planned, planned.tasks[0], attempt, {"default": output})
+            made = begin_batch(self.env, "count", planned.tasks[0], attempt, collector, lambda failure: None)
+            assert isinstance(made, BatchBoltTask)
+            self.tasks[attempt] = made
+        return self.tasks[attempt]
+
+    def execute(self, attempt: TransactionAttempt) -> None:
+        source = self.env.source(self.env.plan.edges[0], 1)
+        assert self.task(attempt).execute_all([[attempt, "value"]], source)
+
+    def finish(self, attempt: TransactionAttempt) -> Sequence[Any]:
+        assert self.task(attempt).finish()
+        return self.emitted.pop()
+
+
+def test_fact_c2_step_by_step() -> None:
+    hand = Hand()
+    for attempt in (A, A, A2, B, A):
+        hand.execute(attempt)
+    assert list(hand.finish(A)) == [A, 3]
+    hand.execute(A2)
+    assert list(hand.finish(B)) == [B, 1]
+    assert list(hand.finish(A2)) == [A2, 2]
+    assert hand.emitted == []

@@ -1,0 +1,444 @@
+"""The oracle can fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from stormline.runtime.commit.commit_phase import CommitTask
+from stormline.runtime.messages.wave import Wave, WaveAttempt
+from stormline.runtime.processing.stage_runner import StageRunner
+from stormline.runtime.state.stored_value import seal
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.serialization import PLAIN
+from tests.fault_matrix.recorded import ROOT
+from tests.simulation import databases
+from tests.simulation.campaign import failure_text
+from tests.simulation.databases import Cell, Databases, Request, Row, Token
+from tests.simulation.oracle import NODE, Oracle
+from tests.simulation.scheduler import Process
+from tests.simulation.simulator import simulate
+from tests.simulation.source import Source
+from tests.simulation.world import World
+from tests.simulation.zookeeper import Change, Node, ZooKeeper
+
+LIVING = SimpleNamespace(name="driver 1", alive=True)
+
+ROWS: tuple[Row, ...] = ((0, 0, 0), (0, 1, 0))
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def oracle() -> Iterator[Oracle]:
+    with World(1, faults_on=False) as world:
+        world.source = Source(world.faults)
+        world.source.ends = [2]
+        world.databases = Databases(world)
+        world.oracle = Oracle(world, 2, "opaque", placed=True)
+        world.zookeeper = ZooKeeper(world, world.oracle.applied)
+        claim(world.oracle, 1, session=7)
+        yield world.oracle
+
+
+def put(path: str, value: Any) -> Change:
+    return Change(f"{NODE}/{path}", b"", seal(value, PLAIN))
+
+
+def owner(epoch: int, token: str = "") -> Change:
+    return put("owner", {"epoch": epoch, "token": token or f"of {epoch}", "writes": 0})
+
+
+def claim(oracle: Oracle, epoch: int, session: int) -> None:
+    oracle.applied(session, [owner(epoch), put("live", {})])
+
+
+def batch(first: int = 0, end: int = 2, fixed: bool = True) -> dict[str, Any]:
+    return {"metadata": None, "fixed": fixed, "rows": 2, "partitions": [[0, [first, end], end - first, 0, True]]}
+
+
+def write(oracle: Oracle, *changes: Change) -> None:
+    oracle.applied(7, [owner(1), *changes])
+
+
+def request(table: str, txid: int = 1, rows: tuple[Row, ...] = ROWS, attempt: int = 1) -> Request:
+    return Request(table, "all", Token(1, txid, attempt), rows)
+
+
+def commit_all(oracle: Oracle, tables: tuple[str, ...] = ("keyed", "total", "ledger"), txid: int = 1) -> None:
+    for table in tables:
+        oracle._world.databases.apply(request(table, txid))
+
+
+def committed(oracle: Oracle, txid: int = 1) -> None:
+    write(oracle, put("state/committed", {"txid": txid, "attempt": 1}))
+
+
+def stored(oracle: Oracle, txid: int = 1, **options: Any) -> None:
+    write(oracle, put(f"state/batches/{txid:012}", batch(**options)))
+
+
+def test_what_is_right_passes(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle)
+    committed(oracle)
+    assert oracle.drained()
+    oracle.check_databases()
+    assert oracle.violation is None
+
+
+def a_commit_out_of_order(oracle: Oracle) -> None:
+    committed(oracle, 2)
+
+
+def an_effect_before_the_record(oracle: Oracle) -> None:
+    stored(oracle)
+    stored(oracle, 2, first=2, end=4)
+    oracle.effect(request("total", txid=2))
+
+
+def a_commit_that_begins_early(oracle: Oracle) -> None:
+    oracle.commit_begins("total", 0, Token(1, 2, 1), 7)
+
+
+def a_commit_without_its_effects(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle, ("keyed", "total"))
+    committed(oracle)
+
+
+def an_effect_before_its_batch_is_fixed(oracle: Oracle) -> None:
+    stored(oracle, fixed=False)
+    oracle.effect(request("total"))
+
+
+def another_batch_after_an_effect(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle)
+    stored(oracle, end=3)
+
+
+def other_rows_after_an_effect(oracle: Oracle) -> None:
+    stored(oracle)
+    oracle.effect(request("total"))
+    oracle.effect(request("total", rows=ROWS[:1], attempt=2))
+
+
+def another_edition_after_an_effect(oracle: Oracle) -> None:
+    stored(oracle)
+    oracle.effect(request("total"))
+    oracle.effect(request("total", rows=((0, 0, 1), (0, 1, 0)), attempt=2))
+
+
+def the_batch_is_cleaned_up_with_its_commit(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle)
+    write(oracle, put("state/committed", {"txid": 1}), Change(f"{NODE}/state/batches/{1:012}", b"", None))
+
+
+def a_gap(oracle: Oracle) -> None:
+    stored(oracle, first=1)
+    for table in ("keyed", "total", "ledger"):
+        oracle._world.databases.apply(request(table, rows=ROWS[1:]))
+    committed(oracle)
+
+
+def an_attempt_that_returns(oracle: Oracle) -> None:
+    wave = Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),))
+    oracle.wave(1, wave)
+    claim(oracle, 2, session=8)
+    oracle.wave(2, wave)
+
+
+def a_wave_of_too_many(oracle: Oracle) -> None:
+    oracle.wave(1, Wave(1, tuple(WaveAttempt(TransactionAttempt(txid, 1), None) for txid in (1, 2, 3))))
+
+
+def a_write_of_a_zombie(oracle: Oracle) -> None:
+    claim(oracle, 2, session=8)
+    stored(oracle)
+
+
+def a_write_of_the_owner_in_another_session(oracle: Oracle) -> None:
+    oracle.applied(9, [owner(1), put(f"state/batches/{1:012}", batch())])
+
+
+def a_write_that_leaves_the_epoch_unchecked(oracle: Oracle) -> None:
+    oracle.applied(7, [put(f"state/batches/{1:012}", batch())])
+
+
+def a_claim_from_a_driver_that_lives(oracle: Oracle) -> None:
+    session = oracle._world.zookeeper.connect(None, 2.0, SimpleNamespace(client=SimpleNamespace(process=LIVING)))
+    assert session is not None
+    claim(oracle, 2, session)
+    oracle.applied(8, [owner(3), Change(f"{NODE}/live", b"", None), put("live", {})])
+
+
+def user_code_for_an_attempt_that_was_replaced(oracle: Oracle) -> None:
+    oracle.wave(1, Wave(1, (WaveAttempt(TransactionAttempt(1, 2), None),)))
+    oracle.audit(TransactionAttempt(1, 1), {})
+
+
+def rows_of_two_executions(oracle: Oracle) -> None:
+    stored(oracle)
+    commit_all(oracle, ("keyed", "total"))
+    oracle._world.databases.apply(request("ledger", rows=((0, 0, 1), (0, 1, 0))))
+    committed(oracle)
+
+
+def a_claim_of_an_old_epoch(oracle: Oracle) -> None:
+    claim(oracle, 1, session=8)
+
+
+def a_commit_that_is_asked_for_twice(oracle: Oracle) -> None:
+    for _ in range(2):
+        oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+
+
+def a_second_attempt_under_another_commit_id(oracle: Oracle) -> None:
+    oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+    oracle.commit_begins("ledger", 0, Token(1, 1, 2), 8)
+
+
+def a_commit_under_an_id_that_is_not_stored(oracle: Oracle) -> None:
+    write(oracle, put(f"state/batches/{1:012}", {**batch(), "commit_id": 8}))
+    oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7)
+
+
+def a_later_half_that_is_written_first(oracle: Oracle) -> None:
+    stored(oracle, 2)
+
+
+def a_batch_that_is_fixed_before_the_one_before_it(oracle: Oracle) -> None:
+    stored(oracle, 1, fixed=False)
+    stored(oracle, 2)
+
+
+def two_batches_by_one_commit_id(oracle: Oracle) -> None:
+    stored(oracle)
+    before = oracle.backup()
+    oracle.effect(request("total"))
+    oracle.set_back((before[0], {}, *before[2:]))
+    stored(oracle)
+    oracle.effect(request("total", rows=ROWS[:1]))
+
+
+def a_key_that_goes_elsewhere(oracle: Oracle) -> None:
+    oracle.routed(1, 0)
+    oracle.routed(1, 1)
+
+
+def a_batch_that_comes_again_without_the_one_before_it(oracle: Oracle) -> None:
+    oracle.emits(TransactionAttempt(3, 1), cleaned=3, kept={3})
+
+
+def an_emitter_that_keeps_everything(oracle: Oracle) -> None:
+    oracle.emits(TransactionAttempt(8, 1), cleaned=1, kept=set(range(1, 9)))
+
+
+def a_driver_that_is_certain_after_anothers_claim(oracle: Oracle) -> None:
+    oracle.certain(session=6, connected_at=1.0)
+
+
+def a_driver_that_goes_by_what_was(oracle: Oracle) -> None:
+    oracle.looks(behind_secs=5.0)
+
+
+def commits_begin(oracle: Oracle, proof_sent_at: float, connected_at: float = 0.0) -> None:
+    """Let a commit begin at 5 s, in a thread of a driver whose client knows what is given."""
+    world = oracle._world
+    world.clients = cast(Any, Clients(SimpleNamespace(
+        suspended_at=None, connected_at=connected_at, proof_sent_at=proof_sent_at, proof_came_at=proof_sent_at,
+        proofs_late=0,
+    )))  # fmt: skip
+    oracle._placed = False
+    driver = Process(world, "driver 1")
+    world.after(
+        5.0, lambda: world.spawn(driver, lambda: oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7), "commit")
+    )
+    world.run(lambda: bool(oracle._begun), 6.0)
+
+
+class Clients(dict[Any, Any]):
+    """One client for all processes."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def __missing__(self, process: Any) -> Any:
+        return self.client
+
+
+def a_commit_by_an_old_proof(oracle: Oracle) -> None:
+    commits_begin(oracle, proof_sent_at=4.0)
+
+
+def a_commit_of_a_driver_that_connected_after_anothers_claim(oracle: Oracle) -> None:
+    oracle._world.now = 4.5
+    claim(oracle, 2, session=8)
+    oracle._world.now = 0.0
+    commits_begin(oracle, proof_sent_at=4.9, connected_at=4.8)
+
+
+def more_and_more_batches(oracle: Oracle) -> None:
+    for txid in range(1, 7):
+        oracle.committed = txid
+        stored(oracle, txid)
+
+
+def znodes_that_nobody_deletes(oracle: Oracle) -> None:
+    for n in range(10):
+        oracle._world.zookeeper.nodes[f"{NODE}/state/litter/{n}"] = Node(b"")
+    stored(oracle, 1)
+
+
+def too_many_active(oracle: Oracle) -> None:
+    stored(oracle, 3)
+
+
+def an_audit_that_lacks_a_task(oracle: Oracle) -> None:
+    oracle.audit(TransactionAttempt(1, 1), {"keyed": [1], "total": [1], "ledger": [1]})
+
+
+def rows_that_are_doubled(oracle: Oracle) -> None:
+    for table in ("keyed", "total", "ledger"):
+        oracle._world.databases.cells[(table, "all")] = Cell((*ROWS, ROWS[0]))
+    oracle.check_databases()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "law"),
+    [
+        (a_commit_out_of_order, "law 1: 2 is recorded after 0"),
+        (an_effect_before_the_record, "law 1: an effect of"),
+        (a_commit_that_begins_early, "law 1: the commit of"),
+        (a_commit_without_its_effects, "law 5: 1 is committed with"),
+        (an_effect_before_its_batch_is_fixed, "law 2: an effect of"),
+        (another_batch_after_an_effect, "law 2: batch 1 was stored anew"),
+        (other_rows_after_an_effect, "law 2: .* brings"),
+        (another_edition_after_an_effect, "law 2: .* brings"),
+        (the_batch_is_cleaned_up_with_its_commit, "law 2: batch 1, the last committed one, is not stored"),
+        (a_gap, "law 2: batch 1 is stored to begin at 1 of partition 0, the one before ends at 0"),
+        (an_attempt_that_returns, "law 3: attempt 1 of 1 after attempt 1"),
+        (a_wave_of_too_many, "pending: 3 transactions"),
+        (a_write_of_a_zombie, "law 6: epoch 1 wrote, 2 owns"),
+        (a_write_of_the_owner_in_another_session, "law 6: epoch 1 wrote, 1 owns"),
+        (a_write_that_leaves_the_epoch_unchecked, "law 6: a write that does not check the epoch"),
+        (a_claim_from_a_driver_that_lives, "law 6: the topology is taken from epoch 2, whose driver 1 lives"),
+        (user_code_for_an_attempt_that_was_replaced, "law 3: the commit of 1:1 goes on, the current attempt is 2"),
+        (rows_of_two_executions, "law 7: 1 is committed with rows of several executions"),
+        (a_claim_of_an_old_epoch, "law 6: epoch 1 follows 1"),
+        (a_commit_that_is_asked_for_twice, "law 7: ledger 0 is asked twice"),
+        (a_commit_under_an_id_that_is_not_stored, "law 2: .* another id than the one that is stored with its batch"),
+        (a_later_half_that_is_written_first, "law 2: batch 1 is not stored, later ones are"),
+        (a_batch_that_is_fixed_before_the_one_before_it, "law 2: batch 2 is stored as fixed, the one before is not"),
+        (
+            two_batches_by_one_commit_id,
+            "law 2: .* other rows by the commit id of a batch before the state was set back",
+        ),
+        (a_key_that_goes_elsewhere, "law 9: key 1 is routed to task 1, and was to 0"),
+        (a_batch_that_comes_again_without_the_one_before_it, "cleanup: 3:1 is emitted when all before 3 was discarded"),
+        (an_emitter_that_keeps_everything, "bounded: an emitter keeps 8 batches"),
+        (a_driver_that_is_certain_after_anothers_claim, "law 6: a driver is certain that it owns the topology"),
+        (a_driver_that_goes_by_what_was, "law 6: a driver goes by who lived 5.0 s before"),
+        (a_commit_by_an_old_proof, "law 6: .* the last proof of its ownership is too old"),
+        (a_commit_of_a_driver_that_connected_after_anothers_claim, "law 6: .* connected after another one's claim"),
+        (more_and_more_batches, "bounded: 6 batches"),
+        (znodes_that_nobody_deletes, r"bounded: beside batches there are .*state/litter/9"),
+        (too_many_active, "pending: batch 3 is stored, 0 is committed"),
+        (an_audit_that_lacks_a_task, "law 5: the commit phase"),
+        (rows_that_are_doubled, "exactly once: keyed lacks .* and holds .*0, 0.* more than once"),
+    ],
+)
+def test_a_broken_law_is_noticed(oracle: Oracle, break_it: Callable[[Oracle], None], law: str) -> None:
+
+    break_it(oracle)
+    assert re.match(law, str(oracle.violation)), oracle.violation
+
+
+# ---------------------------------------------------------------------------------------- in whole histories
+
+
+def violation_in(seeds: int) -> str:
+    return next((outcome.violation for seed in range(seeds) if (outcome := simulate(seed)).violation), "none")
+
+
+def test_a_history_repeats_itself_to_the_bit() -> None:
+    first, again, other = simulate(3), simulate(3), simulate(4)
+    assert (first.checksum, first.history, first.faults) == (again.checksum, again.history, again.faults)
+    assert first.checksum != other.checksum
+
+
+def test_a_history_is_the_same_in_another_process() -> None:
+    program = "from tests.simulation.simulator import simulate; print(simulate(3).checksum)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, cwd=ROOT,
+            capture_output=True, check=True, text=True, timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert told == [f"{simulate(3).checksum}\n"] * 2
+
+
+def test_a_violation_is_told_with_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageRunner, "_check_counts", lambda self: None)
+    broken = next(outcome for seed in range(200) if (outcome := simulate(seed)).violation)
+    text = failure_text(broken)
+    assert f"seed {broken.seed} broke a law: {broken.violation}" in text
+    assert f"python -m tests.simulation --seed {broken.seed}" in text
+
+
+def test_without_faults_all_is_committed_in_few_steps() -> None:
+    outcome = simulate(5, faults_on=False)
+    assert outcome.violation is None
+    assert outcome.txids > 0
+    assert outcome.replays == 0
+    assert outcome.faults.total() == 0
+
+
+def equal_txid_only(cell: Cell, token: Token, rows: tuple[Row, ...]) -> None:
+    """As Storm's TransactionalMap: an old txid is applied again."""
+    if cell.txid != token.txid:
+        cell.value, cell.txid = cell.value + rows, token.txid
+
+
+def test_a_database_that_compares_txids_for_equality_only_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(databases.RULES, "keyed", equal_txid_only)
+    assert "keyed" in violation_in(2000)
+
+
+def test_a_stage_that_does_not_count_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageRunner, "_check_counts", lambda self: None)
+    assert violation_in(200).startswith("law")
+
+
+def test_a_commit_that_skips_an_effect_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = CommitTask._finish
+
+    def skip(self: Any) -> None:
+        if self._planned.id != "ledger":
+            finish(self)
+
+    monkeypatch.setattr(CommitTask, "_finish", skip)
+    assert violation_in(20).startswith("law 5")
+
+
+def test_a_topology_that_makes_no_progress_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.simulation.simulator.CALM_SECS", 5.0)
+    monkeypatch.setattr("tests.simulation.simulator.Simulator._start", lambda self: None)
+    assert simulate(1).violation is not None
+    assert "liveness: 0 is committed" in str(simulate(1).violation)
