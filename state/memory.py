@@ -40,7 +40,7 @@ class MemoryStore(Store):
         """Return the one connection, to be used by one transaction at a time."""
         with _LOCK:
             if self.name not in _DATABASES:
-                _DATABASES[self.name] = connected(":memory:", self.timeout_secs, uri=False), threading.Lock()
+                _DATABASES[self.name] = connected(":memory:", self.timeout_secs), threading.Lock()
             return _MemoryConnection(*_DATABASES[self.name], self)
 
     def clear(self) -> None:

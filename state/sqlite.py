@@ -44,6 +44,6 @@ class SQLiteStore(Store):
         def open_file() -> sqlite3.Connection:
             path = Path(self.path)
             path.parent.mkdir(parents=True, exist_ok=True)
-            return connected(str(path), self.timeout_secs, uri=False)
+            return connected(str(path), self.timeout_secs)
 
         return SQLiteConnection(open_file, str(self))
