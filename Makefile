@@ -52,11 +52,12 @@ fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED))
 
 .PHONY: lint
-lint: env ## Check style, format, types and which room imports which
+lint: env ## Check style, format, types, public docstrings and which room imports which
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m docs.public_docstrings
 
 .PHONY: format
 format: env ## Format the code and apply the safe fixes

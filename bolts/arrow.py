@@ -38,11 +38,24 @@ class ArrowTransactionalBolt(ArrowBatchBolt):
     """The `ArrowBatchBolt` whose `prepare` may be left out, as that of `BaseTransactionalBolt`."""
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
-        """Called once, before the first batch of the attempt `batch_id`; does nothing unless overridden."""
+        """Called once for each attempt, before the first batch; does nothing unless overridden.
+
+        Args:
+            conf (Conf): the configuration as this component has it.
+            context (TopologyContext): what the task may know about itself and the topology.
+            collector (Collector): takes what the bolt emits, until `finish_batch` has returned.
+            batch_id (TransactionAttempt): the attempt of the batch.
+        """
 
 
 class BatchSource(NamedTuple):
-    """Who emitted a record batch."""
+    """Who emitted a record batch; see `source_of`.
+
+    Attributes:
+        component (str): id of the component.
+        stream (str): id of the stream.
+        task (int): number of the task, unique in the topology.
+    """
 
     component: str
     stream: str
@@ -50,6 +63,11 @@ class BatchSource(NamedTuple):
 
 
 def source_of(batch: pyarrow.RecordBatch) -> BatchSource:
-    """Return who emitted the rows of a batch that `execute_batch` was given, or of one made of it with its schema."""
+    """Return who emitted the rows of a record batch.
+
+    Args:
+        batch (pyarrow.RecordBatch): one that `execute_batch` was given, or one made of it that keeps its schema's
+            metadata.
+    """
     component, stream, task = (batch.schema.metadata[key].decode() for key in ORIGIN_KEYS)
     return BatchSource(component, stream, int(task))

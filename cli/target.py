@@ -16,9 +16,9 @@ from typing import Any
 
 from stormline.cli.errors import AttributeMissing, ModuleMissing, TargetRaised, WrongTarget
 from stormline.topology.builder import TransactionalTopologyBuilder
-from stormline.topology.config import Config
 from stormline.topology.errors import StormlineError, did_you_mean
 from stormline.topology.secrets import without_secrets
+from stormline.topology.storm_config import Config
 from stormline.topology.topology import Topology
 
 TARGET_HELP = """\

@@ -14,7 +14,7 @@ import itertools
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,8 +31,8 @@ _ENTRY = re.compile(r"^ {4}(?P<name>\*{0,2}\w+) \((?P<type>.+?)\): (?P<text>.*)$
 _RAISED = re.compile(r"^ {4}(?P<names>\w+(?:, \w+)*): \S")
 _NUMBER = re.compile(r"\b(int|float)\b")
 _UNIT = re.compile(
-    r"(?i)\b((milli)?seconds?|bytes|rows?|tasks?|tuples?|transactions?|txid|partitions?|batch(es)?|attempts?|epoch|"
-    r"positions?|lines?|events?|number|count|checksum|times|threads?|bytes|workers?|executors)\b"
+    r"(?i)\b((milli)?seconds?|bytes|rows?|tasks?|tuples?|transactions?|txids?|partitions?|batch(es)?|attempts?|epoch|"
+    r"positions?|lines?|events?|number|count|checksum|times|threads?|workers?|executors)\b"
 )
 _NOTHING = ("None", "NoReturn", "Never")
 
@@ -76,73 +76,83 @@ class Docstring:
 
 
 def problems(modules: Iterable[ModuleType] = PUBLIC) -> list[str]:
-    """Return what the docstrings of exported names lack, each with the remedy."""
-    found: list[str] = []
-    seen: set[object] = set()
-    for module in modules:
-        for name in module.__all__:
-            exported = getattr(module, name)
-            if inspect.isclass(exported) and exported.__module__.startswith("stormline."):
-                found += _of_class(exported, seen)
-            elif inspect.isfunction(exported):
-                found += _of_function(exported, f"{module.__name__}.{name}", [], seen)
-            elif not _documented_assignment(name):
-                found.append(f"{module.__name__}.{name}: no text follows its assignment; say there what it is")
-    return found
+    """Return what the docstrings of all names in `__all__` of these modules lack, each with the remedy."""
+    check = _Check({module.__name__.partition(".")[0] for module in modules})
+    return [problem for module in modules for name in module.__all__ for problem in check.of_name(module, name)]
 
 
-def _of_class(cls: type, seen: set[object]) -> Iterator[str]:
-    for base in cls.__mro__:
-        if not base.__module__.startswith("stormline.") or base in seen:
-            continue
-        seen.add(base)
-        who, doc = _place(base, base.__qualname__), Docstring(vars(base).get("__doc__"))
-        if not doc.text or doc.text.startswith(f"{base.__name__}("):  # what a dataclass writes by itself
+class _Check:
+    """Looks at each class and function once, as far as its package is one of `packages`."""
+
+    def __init__(self, packages: Collection[str]) -> None:
+        self._packages = packages
+        self._seen: set[object] = set()
+
+    def of_name(self, module: ModuleType, name: str) -> Iterator[str]:
+        """Give what an exported name lacks."""
+        exported = getattr(module, name)
+        if inspect.isclass(exported) and self._is_ours(exported):
+            for base in exported.__mro__:
+                if self._is_ours(base) and base not in self._seen:
+                    self._seen.add(base)
+                    yield from self._of_class(base)
+        elif inspect.isfunction(exported):
+            yield from self._of_function(exported, f"{module.__name__}.{name}", [])
+        elif not self._is_said_of_assignment(name):
+            yield f"{module.__name__}.{name}: no text follows its assignment; say there what it is"
+
+    def _is_ours(self, cls: type) -> bool:
+        # What the standard library makes of a type hint (Mapping[str, Any]) is no class of ours.
+        return cls.__module__.partition(".")[0] in self._packages
+
+    def _of_class(self, cls: type) -> Iterator[str]:
+        who, doc = _place(cls, cls.__qualname__), Docstring(vars(cls).get("__doc__"))
+        if not doc.text or doc.text.startswith(f"{cls.__name__}("):  # what a dataclass writes by itself
             yield f"{who}: no docstring; say in one line what it is"
-            continue
-        if not base.__name__.startswith("_"):
-            yield from _arguments_missing(who, doc, [], _constructor(base))
-        made = vars(base).get("__init__")
+            return
+        yield from _arguments_missing(who, doc, [], _constructor(cls))
+        made = vars(cls).get("__init__")
         if inspect.isfunction(made):
             yield from _raises_missing(who, doc, made)
-        for name, member in vars(base).items():
+        for name, member in vars(cls).items():
             if not name.startswith("_"):
-                yield from _of_member(base, name, member, seen)
+                yield from self._of_member(cls, name, member)
 
+    def _of_member(self, cls: type, name: str, member: object) -> Iterator[str]:
+        who = f"{cls.__qualname__}.{name}"
+        if isinstance(member, property) and member.fget is not None:
+            yield from self._of_function(member.fget, who, [], is_property=True)
+        function = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+        if inspect.isfunction(function):
+            bases = [base for base in cls.__mro__[1:] if self._is_ours(base) and name in vars(base)]
+            yield from self._of_function(function, who, [Docstring(vars(base)[name].__doc__) for base in bases])
 
-def _of_member(cls: type, name: str, member: object, seen: set[object]) -> Iterator[str]:
-    inherited = [
-        Docstring(vars(base)[name].__doc__)
-        for base in cls.__mro__[1:]
-        if base.__module__.startswith("stormline.") and name in vars(base)
-    ]
-    if isinstance(member, property):
-        who, doc = _place(cls, f"{cls.__qualname__}.{name}"), Docstring(member.__doc__)
+    def _of_function(
+        self, function: Callable[..., Any], name: str, inherited: list[Docstring], is_property: bool = False
+    ) -> Iterator[str]:
+        """Give what a function lacks; of what overrides another, what that one says need not be said again."""
+        if function in self._seen:
+            return
+        self._seen.add(function)
+        who, doc = _place(function, name), Docstring(function.__doc__)
         if not doc.text:
-            yield f"{who}: no docstring; say in one line what it is"
-        elif member.fget is not None:
-            yield from _raises_missing(who, doc, member.fget)
-        return
-    function = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-    if inspect.isfunction(function):
-        yield from _of_function(function, f"{cls.__qualname__}.{name}", inherited, seen)
+            yield f"{who}: no docstring; say in one line, which begins with a verb, what it does"
+            return
+        yield from _arguments_missing(who, doc, inherited, _parameters(function))
+        returned = _written(inspect.get_annotations(function).get("return"))
+        if not (is_property or returned in _NOTHING or any(d.says_what_is_returned() for d in (doc, *inherited))):
+            yield f"{who}: does not say what it returns; begin with 'Return …', or add `Returns:`, for the {returned}"
+        yield from _raises_missing(who, doc, function)
 
-
-def _of_function(
-    function: Callable[..., Any], name: str, inherited: list[Docstring], seen: set[object]
-) -> Iterator[str]:
-    if function in seen:
-        return
-    seen.add(function)
-    who, doc = _place(function, name), Docstring(function.__doc__)
-    if not doc.text:
-        yield f"{who}: no docstring; say in one line, which begins with a verb, what it does"
-        return
-    yield from _arguments_missing(who, doc, inherited, _parameters(function))
-    returned = _written(inspect.get_annotations(function).get("return"))
-    if returned not in _NOTHING and not any(d.says_what_is_returned() for d in (doc, *inherited)):
-        yield f"{who}: does not say what it returns; begin with 'Return …', or add `Returns:`, for the {returned}"
-    yield from _raises_missing(who, doc, function)
+    def _is_said_of_assignment(self, name: str) -> bool:
+        """Return whether a text follows the assignment to `name` in some module of ours."""
+        loaded = [module for key, module in sys.modules.items() if key.partition(".")[0] in self._packages]
+        for module in (module for module in loaded if name in vars(module)):
+            for statement, following in itertools.pairwise(ast.parse(inspect.getsource(module)).body):
+                targets = statement.targets if isinstance(statement, ast.Assign) else []
+                if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                    return isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        return False
 
 
 def _arguments_missing(
@@ -212,8 +222,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, str]:
     stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return {
         stars.get(parameter.kind, "") + name: _written(parameter.annotation)
-        for name, parameter in inspect.signature(function).parameters.items()
-        if name not in ("self", "cls")
+        for i, (name, parameter) in enumerate(inspect.signature(function).parameters.items())
+        if i > 0 or name not in ("self", "cls")
     }
 
 
@@ -228,16 +238,6 @@ def _place(obj: Any, name: str) -> str:
     path = Path(inspect.getsourcefile(obj) or "").resolve()
     line = inspect.getsourcelines(obj)[1]
     return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{line}: {name}"
-
-
-def _documented_assignment(name: str) -> bool:
-    """Return whether a text follows the assignment to `name` in some module of ours."""
-    for module in [found for key, found in sys.modules.items() if key.startswith("stormline.") and name in vars(found)]:
-        for statement, following in itertools.pairwise(ast.parse(inspect.getsource(module)).body):
-            targets = statement.targets if isinstance(statement, ast.Assign) else []
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                return isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-    return False
 
 
 def main() -> None:

@@ -106,7 +106,12 @@ class InvalidPartitions(StormlineError, ValueError):
 
     @classmethod
     def given_by(cls, who: str, got: object) -> InvalidPartitions:
-        """Build the message for what `who` of which spout answered."""
+        """Return the error for an answer of `num_partitions()`.
+
+        Args:
+            who (str): whose answer it was, for the message.
+            got (object): the answer.
+        """
         return cls(
             f"num_partitions() of {who} returned {shown(got)}, of type {type(got).__name__}; expected how many "
             "partitions there are now, an int of 0 or more: return len() of a list of them, or 0 where there are none"
@@ -118,7 +123,14 @@ class PositionMissing(StormlineError, ValueError):
 
     @classmethod
     def after_tuples(cls, spout: str, partition: int, attempt: object, rows: int) -> PositionMissing:
-        """Build the message for an opaque emitter, whose None means that the partition gave nothing."""
+        """Return the error for an opaque emitter, whose None means that the partition gave nothing.
+
+        Args:
+            spout (str): id of the spout.
+            partition (int): number of the partition.
+            attempt (object): which try of which transaction.
+            rows (int): number of tuples that were emitted.
+        """
         return cls(
             f"emit_partition_batch of opaque spout {spout!r} emitted {rows} tuples of partition {partition} for "
             f"transaction {attempt} and returned None; expected metadata, the position after them. None says that the "
@@ -128,7 +140,15 @@ class PositionMissing(StormlineError, ValueError):
 
     @classmethod
     def after(cls, last: object, spout: str, partition: int, attempt: object, rows: int) -> PositionMissing:
-        """Build the message for a partitioned emitter whose partition had the metadata `last` before, or None."""
+        """Return the error for a partitioned emitter.
+
+        Args:
+            last (object): the partition's metadata before; None: there was none.
+            spout (str): id of the spout.
+            partition (int): number of the partition.
+            attempt (object): which try of which transaction.
+            rows (int): number of tuples that were emitted.
+        """
         return cls(
             f"emit_partition_batch_new of spout {spout!r} emitted {rows} tuples of partition {partition} for "
             f"transaction {attempt} and returned None; its metadata before was {shown(last)}. Expected metadata that "

@@ -10,8 +10,8 @@ refuse() {
 }
 
 command -v "$python" >/dev/null 2>&1 ||
-    refuse "Stormline needs Python 3.10 or newer, and '$python' was not found: install it, or name another with 'make PYTHON=python3.12 ...'."
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-    refuse "Stormline needs Python 3.10 or newer, but '$python' is $("$python" --version 2>&1): name a newer one with 'make PYTHON=python3.12 ...'."
+    refuse "Stormline needs Python 3.11 or newer, and '$python' was not found: install it, or name another with 'make PYTHON=python3.12 ...'."
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    refuse "Stormline needs Python 3.11 or newer, but '$python' is $("$python" --version 2>&1): name a newer one with 'make PYTHON=python3.12 ...'."
 "$python" -c 'import venv, ensurepip' 2>/dev/null ||
     refuse "The Python '$python' cannot make virtual environments: install its venv module (Debian, Ubuntu: apt-get install python3-venv)."

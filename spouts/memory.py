@@ -151,10 +151,23 @@ class _OpaqueMemoryEmitter(IOpaqueEmitter):
 
 
 class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
-    """Serves `partitions` (partition number → list of rows) in batches of up to `take_per_batch` rows each.
+    """Serves rows of the driver's memory, and can replay any batch; for tests, and for first steps.
 
-    A row is a list or tuple of values for `fields`, or a single value. When nothing is left the spout is not
-    ready, so there are no endless empty batches. Its emitters run in the driver process, where the rows are.
+    When nothing is left the spout is not ready, so there are no endless empty batches (Storm 1.2.4 has them). Rows
+    appended, and partitions added, while the topology runs are seen by later batches. Its emitters run in the driver
+    process, where the rows are. Storm 1.2.4: MemoryTransactionalSpout.
+
+    Args:
+        partitions (dict[int, Rows]): rows of each partition, by its number from 0. A row is a list or tuple of values
+            for `fields`, or a single value.
+        fields (Sequence[str]): names of the fields; the attempt, which comes before them as "tx", is put there by the
+            spout.
+        take_per_batch (int): most rows of one partition in one batch.
+
+    Raises:
+        InvalidComponent: `partitions` is no dict of lists of rows.
+        InvalidConfig: `take_per_batch` is no whole number of at least 1.
+        InvalidStream: `fields` are no distinct names, or "tx" is one of them.
     """
 
     def __init__(self, partitions: dict[int, Rows], fields: Sequence[str], take_per_batch: int) -> None:
@@ -174,13 +187,33 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
 
 
 class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
-    """As `MemoryTransactionalSpout`, but a partition can be disabled: it gives nothing then."""
+    """As `MemoryTransactionalSpout`, but a partition can be disabled: it gives nothing then, not even in a replay.
+
+    Storm 1.2.4: OpaqueMemoryTransactionalSpout.
+
+    Args:
+        partitions (dict[int, Rows]): rows of each partition, by its number from 0. A row is a list or tuple of values
+            for `fields`, or a single value.
+        fields (Sequence[str]): names of the fields; the attempt, which comes before them as "tx", is put there by the
+            spout.
+        take_per_batch (int): most rows of one partition in one batch.
+
+    Raises:
+        InvalidComponent: `partitions` is no dict of lists of rows.
+        InvalidConfig: `take_per_batch` is no whole number of at least 1.
+        InvalidStream: `fields` are no distinct names, or "tx" is one of them.
+    """
 
     def __init__(self, partitions: dict[int, Rows], fields: Sequence[str], take_per_batch: int) -> None:
         self._memory = _Memory(partitions, fields, take_per_batch)
 
     def set_disabled(self, partition: int, disabled: bool) -> None:
-        """Make a partition unavailable, or available again; may be called while the topology runs."""
+        """Make a partition unavailable, or available again; may be called while the topology runs.
+
+        Args:
+            partition (int): number of the partition.
+            disabled (bool): whether it is unavailable from now on.
+        """
         (self._memory.disabled.add if disabled else self._memory.disabled.discard)(partition)
 
     def get_coordinator(self, conf: Conf, context: TopologyContext) -> IOpaqueCoordinator:

@@ -13,9 +13,9 @@ from stormline.spouts.base import (
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.builder import TransactionalTopologyBuilder
 from stormline.topology.compiler import compile_topology
-from stormline.topology.config import Config
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     Collector,
@@ -37,7 +37,7 @@ from stormline.topology.contracts import (
     ITransactionalSpout,
     Metadata,
 )
-from stormline.topology.declarers import BoltDeclarer, SpoutDeclarer
+from stormline.topology.declarers import SpoutDeclarer
 from stormline.topology.drpc import LinearDRPCTopologyBuilder
 from stormline.topology.errors import FailedException, ReportedFailedException, StormlineError
 from stormline.topology.fields import Fields, Values
@@ -59,6 +59,7 @@ from stormline.topology.metrics import (
 )
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import resolve_secret
+from stormline.topology.storm_config import Config
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.subtopology import BatchSubtopologyBuilder
 from stormline.topology.topology import Topology

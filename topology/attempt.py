@@ -10,10 +10,14 @@ from stormline.topology.storm_names import storm_names
 @storm_names()
 @dataclass(frozen=True, slots=True, order=True)
 class TransactionAttempt:
-    """One try (`attempt_id`) of one transaction (`transaction_id`, its txid: 1, 2, 3, …).
+    """One try of one transaction: the first field of every tuple.
 
-    The first field of every tuple. An attempt id is never used twice for one txid, not even by a
-    restarted driver; a later attempt has a greater id.
+    An attempt id is never used twice for one txid, not even by a restarted driver; a later attempt has a greater id. It
+    is printed `txid:attempt`.
+
+    Attributes:
+        transaction_id (int): the txid: 1, 2, 3, …
+        attempt_id (int): number of the try.
     """
 
     transaction_id: int

@@ -16,14 +16,34 @@ if TYPE_CHECKING:
 
 
 class IBasicBolt(IComponent):
-    """A bolt that looks at one tuple at a time: prepared once a worker, it serves many batches."""
+    """A bolt that looks at one tuple at a time: prepared once a worker, it serves many batches.
+
+    It never learns where a batch ends. Storm 1.2.4: IBasicBolt.
+    """
 
     def prepare(self, conf: Conf, context: TopologyContext) -> None:
-        """Called once in each worker, before the first tuple."""
+        """Called once in each worker, before the first tuple.
+
+        Args:
+            conf (Conf): the configuration as this component has it.
+            context (TopologyContext): what the task may know about itself and the topology.
+
+        Raises:
+            FailedException: the attempt at hand is to be replayed. Anything else stops the topology.
+        """
 
     @abstractmethod
     def execute(self, tup: Tuple, collector: Collector) -> None:
-        """Called once a tuple; what it emits carries the tuple's own attempt first."""
+        """Called once a tuple.
+
+        Args:
+            tup (Tuple): what has arrived; its first value is the attempt of its batch.
+            collector (Collector): takes what the bolt emits, at once or later in this call; the first value is the
+                tuple's own attempt.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
 
     def cleanup(self) -> None:
         """Called when the worker is done with the topology; not when the worker is killed."""
@@ -49,19 +69,45 @@ class IBatchLifecycle(IComponent):
 
     @abstractmethod
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
-        """Called once, before the first tuple."""
+        """Called once for each attempt, before the first tuple.
+
+        Args:
+            conf (Conf): the configuration as this component has it.
+            context (TopologyContext): what the task may know about itself and the topology.
+            collector (Collector): takes what the bolt emits, until `finish_batch` has returned.
+            batch_id (Any): the `TransactionAttempt` of the batch; in a DRPC topology, the request's id.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
 
     @abstractmethod
     def finish_batch(self) -> None:
-        """Called once, after the last tuple."""
+        """Called once for each attempt, after the last tuple, with no tuples too; of a committer, in the commit phase.
+
+        Storm 1.2.4: a committer's finishBatch is called for one transaction at a time, strictly in the order of txids.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
 
 
 class IBatchBolt(IBatchLifecycle):
-    """A bolt that looks at one batch, tuple by tuple; see `IBatchLifecycle` for when and where it is called."""
+    """A bolt that looks at one batch, tuple by tuple; see `IBatchLifecycle` for when and where it is called.
+
+    Storm 1.2.4: IBatchBolt. Its sibling for record batches is `IArrowBatchBolt`: a bolt is one or the other.
+    """
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Called once a tuple."""
+        """Called once a tuple.
+
+        Args:
+            tup (Tuple): what has arrived; its first value is the attempt of the batch.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
 
 
 class IArrowBatchBolt(IBatchLifecycle):
@@ -75,8 +121,9 @@ class IArrowBatchBolt(IBatchLifecycle):
         """Called once for each record batch; each of its rows is one tuple of the attempt at hand.
 
         Args:
-            batch: At least one row, and a column for each field of the stream after the first, in their order. It is
-                shared with other bolts, so nothing of it may be changed. Its schema's metadata says who emitted it.
+            batch (pyarrow.RecordBatch): at least one row, and a column for each field of the stream after the first, in
+                their order. It is shared with other bolts, so nothing of it may be changed. `source_of(batch)` says who
+                emitted it.
 
         Raises:
             FailedException: the attempt is to be replayed. Anything else stops the topology.
@@ -84,7 +131,10 @@ class IArrowBatchBolt(IBatchLifecycle):
 
 
 class ICommitter:
-    """Marks a BatchBolt whose `finish_batch` runs only in the commit phase, strictly in the order of txids."""
+    """Marks a BatchBolt whose `finish_batch` runs only in the commit phase, strictly in the order of txids.
+
+    Storm 1.2.4: ICommitter. `set_committer_bolt` makes a committer of any BatchBolt.
+    """
 
 
 AnyBatchBolt = IBatchBolt | IArrowBatchBolt

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stormline.topology.arrow import check_pyarrow
+from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.contracts import (
     AnyBatchBolt,
     AnyBolt,
@@ -18,7 +19,7 @@ from stormline.topology.contracts import (
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
 )
-from stormline.topology.declarers import BoltDeclarer, SpoutDeclarer
+from stormline.topology.declarers import SpoutDeclarer
 from stormline.topology.errors import (
     DuplicateComponent,
     InvalidComponent,
@@ -82,8 +83,20 @@ def _check_id(component: Any, what: str) -> None:
 class TransactionalTopologyBuilder:
     """Declares one topology: a transactional spout and a graph of bolts.
 
-    `topology_id` keys all durable state: a topology submitted again under its id goes on where it stopped.
-    Nothing runs here, and no JVM is started.
+    Nothing runs here, and no JVM is started. Storm 1.2.4: TransactionalTopologyBuilder; what it ignores or replaces
+    silently (a repeated id, a BasicBolt marked as committer) is an error here.
+
+    Args:
+        topology_id (str): keys all durable state: a topology submitted again under its id goes on where it stopped. 1
+            to 128 letters, digits, '_', '.' or '-', since it names a znode.
+        spout_id (str): id of the spout, by which bolts subscribe to it.
+        spout (AnySpout): a spout of one of the three kinds.
+        parallelism (int | None): number of the spout's emitter tasks, at least 1; None: 1.
+
+    Raises:
+        InvalidId: an id cannot be used.
+        InvalidComponent: `spout` is none, or of two kinds.
+        InvalidParallelism: `parallelism` is no whole number of at least 1.
     """
 
     def __init__(self, topology_id: str, spout_id: str, spout: AnySpout, parallelism: int | None = None) -> None:
@@ -104,24 +117,57 @@ class TransactionalTopologyBuilder:
         self._spout = SpoutDeclarer(spout_id, kinds[0], spout, parallelism)
 
     def get_spout_declarer(self) -> SpoutDeclarer:
-        """Return the declarer of the spout."""
+        """Return the declarer of the spout, by which it is configured."""
         return self._spout
 
     def set_bolt(self, bolt_id: str, bolt: AnyBolt, parallelism: int | None = None) -> BoltDeclarer:
         """Declare a BasicBolt or a BatchBolt; a BatchBolt that is an `ICommitter` becomes a committer.
 
+        Args:
+            bolt_id (str): its id, unique in the topology; one that begins with `__` is ours.
+            bolt (AnyBolt): the bolt; tasks work on copies of it.
+            parallelism (int | None): number of its tasks, at least 1; None: 1.
+
+        Returns:
+            the bolt's declarer: it needs at least one grouping.
+
         Raises:
-            InvalidId, DuplicateComponent, InvalidComponent, InvalidParallelism; MissingExtra for a bolt that takes
-                record batches, where pyarrow is not installed.
+            InvalidId: the id cannot be used.
+            DuplicateComponent: there is a spout or bolt of this id.
+            InvalidComponent: `bolt` is no bolt, of two kinds, or a BasicBolt that is an `ICommitter`.
+            InvalidParallelism: `parallelism` is no whole number of at least 1.
+            MissingExtra: the bolt takes record batches, and pyarrow is not installed.
         """
         return self.add(declare_bolt(bolt_id, bolt, parallelism))
 
     def set_committer_bolt(self, bolt_id: str, bolt: AnyBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
-        """Declare any BatchBolt as a committer."""
+        """Declare any BatchBolt as a committer: it finishes in the commit phase, in the order of txids.
+
+        Args:
+            bolt_id (str): its id, unique in the topology; one that begins with `__` is ours.
+            bolt (AnyBatchBolt): the bolt.
+            parallelism (int | None): number of its tasks, at least 1; None: 1.
+
+        Returns:
+            the bolt's declarer: it needs at least one grouping.
+
+        Raises:
+            InvalidId: the id cannot be used.
+            DuplicateComponent: there is a spout or bolt of this id.
+            InvalidComponent: `bolt` is no BatchBolt.
+            InvalidParallelism: `parallelism` is no whole number of at least 1.
+            MissingExtra: the bolt takes record batches, and pyarrow is not installed.
+        """
         return self.add(declare_bolt(bolt_id, bolt, parallelism, committer=True))
 
     def add(self, bolt: BoltDeclarer) -> BoltDeclarer:
-        """Take a bolt that `declare_bolt` has checked, as those of a `BatchSubtopologyBuilder`.
+        """Take a bolt that was declared elsewhere, as those of a `BatchSubtopologyBuilder` are.
+
+        Args:
+            bolt (BoltDeclarer): its declarer.
+
+        Returns:
+            the same declarer.
 
         Raises:
             DuplicateComponent: there is a spout or bolt of this id.
@@ -136,8 +182,15 @@ class TransactionalTopologyBuilder:
     def build_topology(self) -> Topology:
         """Check the whole and return it frozen.
 
+        Checked are: every source component, stream and grouping field exists; the graph has no cycle, and every bolt is
+        reached from the spout; parallelism is at least 1; every component that runs on the executors can be sent there.
+
+        Returns:
+            the topology: frozen data, for a cluster's `submit_topology` or `compile_topology`.
+
         Raises:
-            DeclarationError: one of its kinds; see `topology/errors.py`. Nothing has been started.
+            DeclarationError: one of its kinds, all in `stormline.errors`; the message says what to change. Nothing has
+                been started.
         """
         check_spout(self._spout._id, self._spout._obj, self._spout._kind)
         for declarer in self._declarers.values():

@@ -34,6 +34,13 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
     so only edges between other components, and to those that gather, cut the processing phase into stages: an edge
     is a plain call where source and target tasks always share a Spark task, else an exchange.
 
+    Args:
+        topology (Topology): what `build_topology` returned.
+        config (Mapping[str, Any] | None): the topology's configuration; None: all as by default.
+
+    Returns:
+        what runs where, as pure data; nothing has been started.
+
     Raises:
         InvalidComponent: `topology` is no Topology.
         NotShippable: a bolt that commits on the executors cannot be sent there.

@@ -16,11 +16,19 @@ Metadata = Any
 
 
 class IComponent(StormInterface):
-    """Spouts and bolts alike: says what it emits."""
+    """What spouts and bolts have in common: it says what the component emits, and how it is configured."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare each output stream; a component that emits nothing declares none."""
+        """Declare each output stream, in the driver, when the topology is built; unless overridden there is none.
+
+        Args:
+            declarer (OutputFieldsDeclarer): takes the streams. The first field of each carries the attempt.
+        """
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Return settings of this component: they win over the topology's, the declarer's win over them."""
+        """Return settings of this component; None, unless overridden: it has none.
+
+        They win over the topology's configuration; what its declarer says (`add_configuration`) wins over them, as in
+        Storm 1.2.4.
+        """
         return None

@@ -1,4 +1,4 @@
-"""Config: a dict with Storm's keys, its setters, and a check of every key that is ours."""
+"""The keys of the configuration: what each takes, what holds where it is not set, and a check of all that are ours."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 from stormline.topology.errors import InvalidConfig, UnknownConfigKey, did_you_mean
 from stormline.topology.identifiers import NAME_CHARS_MAX, is_dotted, is_host, is_znode_path
-from stormline.topology.registration import Registration, Serializer
-from stormline.topology.secrets import HIDDEN, is_reference, names_a_secret
-from stormline.topology.storm_names import storm_names
+from stormline.topology.registration import Registration
+from stormline.topology.secrets import is_reference
 
 MAX_SPOUT_PENDING = "topology.max.spout.pending"
 MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
@@ -271,12 +270,6 @@ _CHECKS: dict[str, tuple[str, Any]] = {
 }
 
 
-def _is_hidden(key: Any, value: Any) -> bool:
-    known = KNOWN_KEYS.get(key)
-    secret = known.kind == "secret or none" if known is not None else names_a_secret(key)
-    return secret and value is not None and not is_reference(value)
-
-
 def check_config(config: Mapping[str, Any], where: str) -> None:
     """Check every key under `topology.`, `transactional.` and `storm.zookeeper.` that `config` sets.
 
@@ -304,76 +297,6 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
         if not fits(value):
             shown = f"a {type(value).__name__} that is not shown" if known.kind == "secret or none" else repr(value)
             raise InvalidConfig(f"{where}: {key} is {shown}, expected {expected}")
-
-
-@storm_names(put="config[key] = value")
-class Config(dict[str, Any]):
-    """The configuration of a topology: a dict with Storm's keys and setters.
-
-    `spark.*` keys are passed to Spark; other keys outside `topology.`, `transactional.` and `storm.` are the
-    user's own and reach `conf` in `prepare`. Its repr shows no secret.
-    """
-
-    TOPOLOGY_MAX_SPOUT_PENDING = MAX_SPOUT_PENDING
-    TOPOLOGY_MESSAGE_TIMEOUT_SECS = MESSAGE_TIMEOUT_SECS
-    TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = ENABLE_MESSAGE_TIMEOUTS
-    TOPOLOGY_MAX_BATCH_ATTEMPTS = MAX_BATCH_ATTEMPTS
-    TOPOLOGY_MAX_TASK_PARALLELISM = MAX_TASK_PARALLELISM
-    TOPOLOGY_DEBUG = DEBUG
-    TOPOLOGY_WORKERS = WORKERS
-    TOPOLOGY_NAME = NAME
-    TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
-    TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
-    TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
-    TOPOLOGY_AUTO_TASK_HOOKS = AUTO_TASK_HOOKS
-    TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
-    TRANSACTIONAL_ZOOKEEPER_ROOT = ZOOKEEPER_ROOT
-    TRANSACTIONAL_ZOOKEEPER_SERVERS = ZOOKEEPER_SERVERS
-    TRANSACTIONAL_ZOOKEEPER_PORT = ZOOKEEPER_PORT
-    STORM_ZOOKEEPER_SERVERS = STORM_ZOOKEEPER_SERVERS
-    STORM_ZOOKEEPER_PORT = STORM_ZOOKEEPER_PORT
-    STORM_ZOOKEEPER_AUTH_SCHEME = ZOOKEEPER_AUTH_SCHEME
-    STORM_ZOOKEEPER_AUTH_PAYLOAD = ZOOKEEPER_AUTH_PAYLOAD
-
-    def __repr__(self) -> str:
-        hidden = {key for key, value in self.items() if _is_hidden(key, value)}
-        return f"{{{', '.join(f'{k!r}: {HIDDEN if k in hidden else repr(v)}' for k, v in self.items())}}}"
-
-    def set_max_spout_pending(self, transactions: int) -> None:
-        """Let this many transactions be active at once."""
-        self[MAX_SPOUT_PENDING] = transactions
-
-    def set_message_timeout_secs(self, secs: float) -> None:
-        """Fail an attempt that takes longer than this for one phase."""
-        self[MESSAGE_TIMEOUT_SECS] = secs
-
-    def set_debug(self, on: bool) -> None:
-        """Log every tuple emitted."""
-        self[DEBUG] = on
-
-    def set_num_workers(self, workers: int) -> None:
-        """Pack each stage into this many Spark tasks."""
-        self[WORKERS] = workers
-
-    def set_num_ackers(self, executors: int) -> None:
-        """Accept Storm's setting; Stormline counts tuples itself and has no ackers."""
-        self["topology.acker.executors"] = executors
-
-    def set_max_task_parallelism(self, tasks: int) -> None:
-        """Let no component have more tasks than this."""
-        self[MAX_TASK_PARALLELISM] = tasks
-
-    def set_max_batch_attempts(self, attempts: int) -> None:
-        """Stop the topology when one batch has failed this many times."""
-        self[MAX_BATCH_ATTEMPTS] = attempts
-
-    def set_commit_placement(self, placement: str) -> None:
-        """Let committers finish on the 'driver' or on the 'executors'; a committer's own key wins."""
-        self[COMMIT_PLACEMENT] = placement
-
-    def register_serialization(self, cls: type, serializer: Serializer | type[Serializer] | None = None) -> None:
-        """Let tuples and metadata hold objects of `cls`; see `Registration`."""
-        self[KRYO_REGISTER] = [*self.get(KRYO_REGISTER, ()), Registration.of(cls, serializer)]
 
 
 def setting(config: Mapping[str, Any], key: str) -> Any:

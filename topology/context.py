@@ -45,13 +45,33 @@ class TopologyContext(Protocol):
         """For each stream of this component, the bolts that subscribe to it."""
 
     def targets_are_columnar(self, stream: str = DEFAULT_STREAM) -> bool:
-        """Tell whether bolts subscribe to a stream of this component, and all of them take record batches."""
+        """Return whether bolts subscribe to a stream of this component, and all of them take record batches.
+
+        Args:
+            stream (str): id of a stream that this component declares.
+        """
 
     def component_tasks(self, component: str) -> Sequence[int]:
-        """Return the task ids of a component, ascending; `UnknownComponent` if there is none of that id."""
+        """Return the task numbers of a component, ascending.
+
+        Args:
+            component (str): id of a spout or bolt of this topology.
+
+        Raises:
+            UnknownComponent: there is none of that id.
+        """
 
     def component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return the fields of a stream, which is given by two ids or one; `UnknownComponent` or `UnknownStream`."""
+        """Return the fields of a stream, which is given by two ids or by one `GlobalStreamId`.
+
+        Args:
+            component (str | GlobalStreamId): id of a spout or bolt of this topology, or both ids in one.
+            stream (str): id of the stream; not looked at where `component` is a `GlobalStreamId`.
+
+        Raises:
+            UnknownComponent: there is no component of that id.
+            UnknownStream: it does not declare that stream.
+        """
 
     def commit_id(self, attempt: TransactionAttempt) -> int:
         """Return the id under which a transaction commits, of at most 63 bits: the same for all its tasks.
@@ -60,6 +80,9 @@ class TopologyContext(Protocol):
         the transaction have it. So a database that holds this very transaction under another id is of another history:
         the topology's state was set back to an older copy. Together with component and task it is an idempotency key
         where each task gets the same tuples in every attempt: by a fields or global grouping.
+
+        Args:
+            attempt (TransactionAttempt): the attempt at hand, as `prepare` and `emit_batch` are given it.
 
         Raises:
             UnknownAttempt: this process does not work on `attempt`.
@@ -110,24 +133,61 @@ class TopologyContext(Protocol):
         return self.get_component_streams(self.this_component_id)
 
     def get_this_output_fields(self, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return the fields of a stream of this component; raises as `component_output_fields`."""
+        """Return the fields of a stream of this component.
+
+        Args:
+            stream (str): id of the stream.
+
+        Raises:
+            UnknownStream: this component does not declare it.
+        """
         return self.component_output_fields(self.this_component_id, stream)
 
     def get_component_ids(self) -> Sequence[str]:
         """Return the ids of all components, the spout's first."""
 
     def get_component_id(self, task: int) -> str:
-        """Return the component of a task; `UnknownComponent` if there is none."""
+        """Return the id of the component that a task belongs to.
+
+        Args:
+            task (int): number of the task, unique in the topology.
+
+        Raises:
+            UnknownComponent: no component has it.
+        """
 
     def get_component_streams(self, component: str) -> Sequence[str]:
-        """Return the streams that a component declares; `UnknownComponent` if there is none of that id."""
+        """Return the ids of the streams that a component declares.
+
+        Args:
+            component (str): id of a spout or bolt of this topology.
+
+        Raises:
+            UnknownComponent: there is none of that id.
+        """
 
     def get_component_tasks(self, component: str) -> Sequence[int]:
-        """Return `component_tasks(component)`."""
+        """Return `component_tasks(component)`, as Storm names it.
+
+        Args:
+            component (str): id of a spout or bolt of this topology.
+
+        Raises:
+            UnknownComponent: there is none of that id.
+        """
         return self.component_tasks(component)
 
     def get_component_output_fields(self, component: str | GlobalStreamId, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return `component_output_fields(component, stream)`."""
+        """Return `component_output_fields(component, stream)`, as Storm names it.
+
+        Args:
+            component (str | GlobalStreamId): id of a spout or bolt of this topology, or both ids in one.
+            stream (str): id of the stream; not looked at where `component` is a `GlobalStreamId`.
+
+        Raises:
+            UnknownComponent: there is no component of that id.
+            UnknownStream: it does not declare that stream.
+        """
         return self.component_output_fields(component, stream)
 
     def register_counter(self, name: str) -> Counter:
@@ -136,26 +196,65 @@ class TopologyContext(Protocol):
         A BatchBolt registers in `prepare`, and has metrics of its own for each attempt. The name is known to all tasks
         of the component, and they count together; registered twice, it is the same metric.
 
+        Args:
+            name (str): what the count is called in `handle.metrics()`, below the component's id.
+
         Raises:
             InvalidMetric: the name is no text, or that of another kind of metric.
         """
 
     def register_meter(self, name: str) -> Meter:
-        """Return a meter: a count and its mean rate."""
+        """Return a meter: a count and its mean rate a second. As `register_counter`.
+
+        Args:
+            name (str): what it is called in `handle.metrics()`, below the component's id.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric.
+        """
 
     def register_histogram(self, name: str) -> Histogram:
-        """Return a histogram: count, mean, least, greatest and percentiles of the numbers it is given."""
+        """Return a histogram: count, mean, least, greatest and percentiles of its numbers. As `register_counter`.
+
+        Args:
+            name (str): what it is called in `handle.metrics()`, below the component's id.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric.
+        """
 
     def register_timer(self, name: str) -> Timer:
-        """Return a timer: a histogram of seconds."""
+        """Return a timer: a histogram of seconds. As `register_counter`.
+
+        Args:
+            name (str): what it is called in `handle.metrics()`, below the component's id.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric.
+        """
 
     def register_gauge(self, name: str, value_of: Callable[[], Any]) -> Gauge:
-        """Ask `value_of` when the task has done its work for an attempt; the last value wins."""
+        """Return a gauge: a value that is asked for when the task has done its work for an attempt; the last one wins.
+
+        Args:
+            name (str): what it is called in `handle.metrics()`, below the component's id.
+            value_of (Callable[[], Any]): called without arguments; returns the value.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric, or `value_of` cannot be called.
+        """
 
     def register_metric(self, name: str, metric: Any, time_bucket_secs: float = 60) -> Any:
-        """Register a metric of Storm's first kind (`CountMetric` and the like) or a reducer to make one of; return it.
+        """Return a metric of Storm's first kind, registered: `CountMetric` and the like, or one made of a reducer.
 
-        `time_bucket_secs` is for ported code: values are those since the start of the topology, in no buckets.
+        Args:
+            name (str): what it is called in `handle.metrics()`, below the component's id.
+            metric (Any): an `IMetric`; or an `IReducer`, of which a `ReducedMetric` is made.
+            time_bucket_secs (float): seconds of a bucket in Storm; without effect here: values are those since the
+                start of the topology.
+
+        Raises:
+            InvalidMetric: the name is no text, or that of another kind of metric, or `metric` is none.
         """
 
     def add_task_hook(self, hook: ITaskHook) -> None:
@@ -163,13 +262,25 @@ class TopologyContext(Protocol):
 
         One that a BatchBolt adds hears of its attempt.
 
+        Args:
+            hook (ITaskHook): an object that hears of what this task does.
+
         Raises:
             InvalidHook: it is no `ITaskHook`.
             HookTooLate: the component is prepared already.
         """
 
     def set_task_data(self, name: str, value: Any) -> None:
-        """Keep a value for this task in this process."""
+        """Keep a value for this task in this process, until the process ends.
+
+        Args:
+            name (str): under which `get_task_data` finds it.
+            value (Any): any object; it is not copied.
+        """
 
     def get_task_data(self, name: str) -> Any:
-        """Return what `set_task_data` kept, or None."""
+        """Return what `set_task_data` kept for this task in this process; None where it kept nothing.
+
+        Args:
+            name (str): under which it was kept.
+        """

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
+from stormline.topology.bolt_declarer import BoltDeclarer, chooser_and_stream, fields_and_stream
 from stormline.topology.builder import TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
@@ -15,7 +16,6 @@ from stormline.topology.contracts import (
     ITransactionalEmitter,
     ITransactionalSpout,
 )
-from stormline.topology.declarers import BoltDeclarer, chooser_and_stream, fields_and_stream
 from stormline.topology.errors import InvalidComponent, InvalidGrouping, InvalidId, InvalidStream, NoRemoteDRPC
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, CustomStreamGrouping, GlobalStreamId, GroupingKind
@@ -160,6 +160,12 @@ class LinearDRPCTopologyBuilder:
     Each request is a batch, whose id is the first value of every tuple. A BatchBolt's `finish_batch` is called once all
     tuples of that request have come. Of the first bolt only tasks that get the arguments, and of the last one only the
     task that the request's id belongs to, finish a request; of those between, every task does, with no tuples too.
+
+    Args:
+        function (str): name of the function, by which `LocalDRPC.execute` calls it.
+
+    Raises:
+        InvalidId: `function` is no name as a topology id may be.
     """
 
     def __init__(self, function: str) -> None:
@@ -173,6 +179,13 @@ class LinearDRPCTopologyBuilder:
 
     def add_bolt(self, bolt: AnyBolt, parallelism: int | None = None) -> LinearDRPCInputDeclarer:
         """Add a BasicBolt or a BatchBolt to the end of the line.
+
+        Args:
+            bolt (AnyBolt): the bolt.
+            parallelism (int | None): number of its tasks, at least 1; None: 1.
+
+        Returns:
+            its declarer, for settings and for its grouping on the bolt before it.
 
         Raises:
             InvalidComponent: it is neither, or a committer.
@@ -191,8 +204,17 @@ class LinearDRPCTopologyBuilder:
     def create_local_topology(self, drpc: ILocalDRPC) -> DRPCTopology:
         """Check the whole and return it frozen; a cluster's `submit_topology` then runs it, in this process.
 
+        Args:
+            drpc (ILocalDRPC): where requests come from.
+
+        Returns:
+            the function, frozen, for a cluster's `submit_topology`.
+
         Raises:
-            DeclarationError: one of its kinds; see `topology/errors.py`.
+            DeclarationError: another of its kinds: the graph is wrong.
+            InvalidComponent: `drpc` is no `LocalDRPC`, or there is no bolt.
+            InvalidGrouping: a bolt has no grouping on the one before it, or tuples of one request may come to several
+                tasks of the last one.
         """
         if not callable(getattr(drpc, "submit_topology", None)):
             raise InvalidComponent(
@@ -216,7 +238,14 @@ class LinearDRPCTopologyBuilder:
         return DRPCTopology(self._function, topology, drpc)
 
     def create_remote_topology(self) -> DRPCTopology:
-        """Raise `NoRemoteDRPC`."""
+        """Raise `NoRemoteDRPC`: there are no DRPC servers here, as Storm 1.2.4 has.
+
+        Returns:
+            nothing: it always raises.
+
+        Raises:
+            NoRemoteDRPC: always.
+        """
         raise NoRemoteDRPC(
             f"DRPC function {self._function!r}: there are no DRPC servers here, requests are answered in one process; "
             "use create_local_topology(LocalDRPC()), and call its execute(function, args) from a server of your own"

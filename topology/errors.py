@@ -76,7 +76,7 @@ class DuplicateGrouping(DeclarationError):
 
 
 class UnknownComponent(DeclarationError, KeyError):
-    """A grouping names a component that does not exist."""
+    """A grouping, or a question to the context, names a component that does not exist."""
 
     __str__ = Exception.__str__
 
@@ -94,7 +94,13 @@ class UnknownField(DeclarationError, KeyError):
 
     @classmethod
     def among(cls, field: object, fields: Iterable[str], where: str) -> UnknownField:
-        """Build the message for `field` missing among `fields` of `where`."""
+        """Return the error for a field that is not there.
+
+        Args:
+            field (object): the name that was asked for.
+            fields (Iterable[str]): the names that there are.
+            where (str): what has these fields, for the message.
+        """
         names = list(fields)
         return cls(f"{where} has no field {field!r}; its fields are {names}{did_you_mean(field, names)}")
 
@@ -167,7 +173,7 @@ class StaleEmit(EmitError):
 
 
 class UnknownAttempt(StormlineError, LookupError):
-    """Asked for the commit id of an attempt that this process does not work on."""
+    """The commit id of an attempt was asked for in a process that does not work on it."""
 
 
 class InvalidChoice(EmitError):
@@ -217,5 +223,11 @@ class MissingExtra(StormlineError, ImportError):
 
     @classmethod
     def of(cls, extra: str, who: str, package: str = "pyarrow") -> MissingExtra:
-        """Build the message for `who` without `package`, which `extra` installs."""
+        """Return the error for a package that is not there.
+
+        Args:
+            extra (str): the extra of Stormline's that installs it.
+            who (str): what needs it, for the message.
+            package (str): name of the package.
+        """
         return cls(f"{who} needs the package {package}, which is not installed: pip install 'stormline[{extra}]'")

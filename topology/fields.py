@@ -11,7 +11,10 @@ from stormline.topology.storm_names import storm_names
 
 @storm_names()
 class Fields(Sequence[str]):
-    """An ordered list of distinct field names.
+    """An ordered list of distinct field names: `Fields("id", "count")`, or of one list of them.
+
+    Args:
+        *names (str | Sequence[str]): names, or lists of names.
 
     Raises:
         InvalidStream: a name is empty, is no text, or is given twice.
@@ -64,14 +67,28 @@ class Fields(Sequence[str]):
         return f"Fields({', '.join(map(repr, self._names))})"
 
     def field_index(self, name: str) -> int:
-        """Return the position of field `name`; raise `UnknownField` naming those that exist."""
+        """Return the position of a field, from 0.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: there is no such field; the message names those that exist.
+        """
         try:
             return self._index[name]
         except (KeyError, TypeError):
             raise UnknownField.among(name, self._names, "this tuple") from None
 
     def get(self, i: int) -> str:
-        """Return the name at position `i`."""
+        """Return the name at a position.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            IndexError: there is no name there.
+        """
         return self._names[i]
 
     def size(self) -> int:
@@ -79,7 +96,11 @@ class Fields(Sequence[str]):
         return len(self._names)
 
     def contains(self, name: str) -> bool:
-        """Tell whether there is a field `name`."""
+        """Return whether there is a field of a name.
+
+        Args:
+            name (str): the name.
+        """
         return name in self._index
 
     def to_list(self) -> list[str]:
@@ -88,7 +109,11 @@ class Fields(Sequence[str]):
 
 
 class Values(list[Any]):
-    """The values of one tuple, in the order of the declared fields: `Values(attempt, word, 1)`."""
+    """The values of one tuple, in the order of the declared fields: `Values(attempt, word, 1)`. A list is as good.
+
+    Args:
+        *items (Any): the values, the attempt first.
+    """
 
     def __init__(self, *items: Any) -> None:
         super().__init__(items)

@@ -16,7 +16,7 @@ DEFAULT_STREAM = "default"
 
 
 class GroupingKind(str, Enum):
-    """The kinds of grouping, by Storm's names."""
+    """The kinds of grouping, by Storm's names; `BoltDeclarer` has a method for each, which says what it does."""
 
     SHUFFLE = "shuffle"
     FIELDS = "fields"
@@ -36,7 +36,12 @@ LOCAL_SHUFFLES = (GroupingKind.LOCAL_OR_SHUFFLE, GroupingKind.NONE)
 @storm_names(get_componentId="component", get_streamId="stream", componentId="component", streamId="stream")
 @dataclass(frozen=True, slots=True)
 class GlobalStreamId:
-    """One stream of one component."""
+    """One stream of one component. Storm 1.2.4: GlobalStreamId.
+
+    Attributes:
+        component (str): id of the component.
+        stream (str): id of the stream.
+    """
 
     component: str
     stream: str = DEFAULT_STREAM
@@ -55,18 +60,38 @@ class GlobalStreamId:
 
 @runtime_checkable
 class CustomStreamGrouping(Protocol):
-    """What `custom_grouping` takes."""
+    """What `custom_grouping` takes: an object of any class with these two methods.
+
+    Storm 1.2.4: CustomStreamGrouping.
+    """
 
     def prepare(self, context: TopologyContext, stream: GlobalStreamId, target_tasks: Sequence[int]) -> None:
-        """Called once a sending task, before the first choice."""
+        """Called once a sending task, before the first choice.
+
+        Args:
+            context (TopologyContext): what the sending task may know about itself and the topology.
+            stream (GlobalStreamId): the stream whose tuples are to be sent.
+            target_tasks (Sequence[int]): numbers of the receiving bolt's tasks, ascending.
+        """
 
     def choose_tasks(self, task_id: int, values: Sequence[Any]) -> Sequence[int]:
-        """Return the target tasks, any number of them, for `values` (attempt first) emitted by `task_id`."""
+        """Return the tasks that get a tuple: any number of the target tasks.
+
+        Args:
+            task_id (int): number of the task that emitted it.
+            values (Sequence[Any]): the tuple's values, the attempt first.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """How tuples of a stream choose tasks; `fields` for FIELDS and PARTIAL_KEY, `custom` for CUSTOM."""
+    """How the tuples of a stream choose tasks of a bolt: a value, which `BoltDeclarer.grouping` takes.
+
+    Attributes:
+        kind (GroupingKind): which grouping it is.
+        fields (tuple[str, ...]): names of the fields, for `FIELDS` and `PARTIAL_KEY`.
+        custom (CustomStreamGrouping | None): the object that chooses, for `CUSTOM`.
+    """
 
     kind: GroupingKind
     fields: tuple[str, ...] = ()

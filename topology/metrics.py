@@ -22,25 +22,33 @@ class Metric(ABC):
 
     @abstractmethod
     def taken(self) -> Reading | None:
-        """Return what was counted since the last call, and begin anew; None where nothing was."""
+        """Return what was counted since the last call, and begin anew; None where nothing was. Called by the engine."""
 
 
 # ---------------------------------------------------------------------------------------- by register_<kind>
 
 
 class Counter(Metric):
-    """Counts up and down."""
+    """Counts up and down. `context.register_counter` returns one."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def inc(self, by: int = 1) -> None:
-        """Count up."""
+        """Count up.
+
+        Args:
+            by (int): number to add.
+        """
         with _LOCK:
             self._count += by
 
     def dec(self, by: int = 1) -> None:
-        """Count down."""
+        """Count down.
+
+        Args:
+            by (int): number to take away.
+        """
         self.inc(-by)
 
     def taken(self) -> Reading | None:
@@ -51,13 +59,17 @@ class Counter(Metric):
 
 
 class Meter(Metric):
-    """Counts, and tells the mean rate a second since the topology was started."""
+    """Counts, and gives the mean rate a second since the topology was started. `context.register_meter` returns one."""
 
     def __init__(self) -> None:
         self._counter = Counter()
 
     def mark(self, events: int = 1) -> None:
-        """Count events."""
+        """Count events.
+
+        Args:
+            events (int): number of events.
+        """
         self._counter.inc(events)
 
     def taken(self) -> Reading | None:
@@ -67,13 +79,20 @@ class Meter(Metric):
 
 
 class Histogram(Metric):
-    """Tells how values are spread: count, mean, min, max and percentiles that are right to 1 %."""
+    """Shows how values are spread: count, mean, min, max and percentiles that are right to 1 %.
+
+    `context.register_histogram` returns one.
+    """
 
     def __init__(self) -> None:
         self._values: list[float] = []
 
     def update(self, value: float) -> None:
-        """Take a number into account, unless it is infinite or none at all."""
+        """Take a number into account, unless it is infinite or not a number.
+
+        Args:
+            value (float): the number, in whatever unit; of a timer, in seconds.
+        """
         if math.isfinite(value):
             self._values.append(value)
 
@@ -85,10 +104,10 @@ class Histogram(Metric):
 
 
 class Timer(Histogram):
-    """A histogram of seconds: `with timer.time(): …`."""
+    """A histogram of seconds: `with timer.time(): …`. `context.register_timer` returns one."""
 
     def time(self) -> Timing:
-        """Begin to measure; the end of a `with` block, or `stop()`, ends it."""
+        """Return a measurement that begins now; the end of a `with` block, or its `stop()`, ends it."""
         return Timing(self)
 
 
@@ -113,7 +132,13 @@ class Timing:
 
 
 class Gauge(Metric):
-    """Asks a function for its value, at the end of each attempt's work in the task; the last value wins."""
+    """Asks a function for its value, at the end of each attempt's work in the task; the last value wins.
+
+    `context.register_gauge` returns one.
+
+    Args:
+        value_of (Callable[[], Any]): called without arguments; returns the value.
+    """
 
     def __init__(self, value_of: Callable[[], Any]) -> None:
         self.value_of = value_of
@@ -127,7 +152,10 @@ class Gauge(Metric):
 
 
 class IMetric(Metric, StormInterface):
-    """Storm's own kind of metric. Of one of yours, the value last got is shown."""
+    """Storm's own kind of metric, for `context.register_metric`. Of one of yours, the value last got is shown.
+
+    Storm 1.2.4: IMetric.
+    """
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
@@ -141,7 +169,7 @@ class IMetric(Metric, StormInterface):
 
 @storm_names()
 class CountMetric(IMetric):
-    """Counts."""
+    """Counts. Storm 1.2.4: CountMetric."""
 
     def __init__(self) -> None:
         self._counter = Counter()
@@ -151,7 +179,11 @@ class CountMetric(IMetric):
         self._counter.inc()
 
     def incr_by(self, by: int) -> None:
-        """Count several."""
+        """Count several.
+
+        Args:
+            by (int): number to add.
+        """
         self._counter.inc(by)
 
     def get_value_and_reset(self) -> int:
@@ -166,13 +198,17 @@ class CountMetric(IMetric):
 
 @storm_names()
 class MultiCountMetric(IMetric):
-    """A `CountMetric` for each key."""
+    """A `CountMetric` for each key. Storm 1.2.4: MultiCountMetric."""
 
     def __init__(self) -> None:
         self._scopes: dict[str, CountMetric] = {}
 
     def scope(self, key: str) -> CountMetric:
-        """Return the one of `key`."""
+        """Return the metric of a key, made if it was not there.
+
+        Args:
+            key (str): under which its count is shown.
+        """
         return self._scopes.setdefault(key, CountMetric())
 
     def get_value_and_reset(self) -> dict[str, int]:
@@ -187,13 +223,21 @@ class MultiCountMetric(IMetric):
 
 @storm_names()
 class AssignableMetric(IMetric):
-    """Holds a value that is set; the last one wins."""
+    """Holds a value that is set; the last one wins. Storm 1.2.4: AssignableMetric.
+
+    Args:
+        initial (Any): the value until one is set.
+    """
 
     def __init__(self, initial: Any = None) -> None:
         self._value = initial
 
     def set_value(self, value: Any) -> None:
-        """Set the value."""
+        """Set the value.
+
+        Args:
+            value (Any): any value that can be sent to the driver.
+        """
         self._value = value
 
     def get_value_and_reset(self) -> Any:
@@ -202,50 +246,71 @@ class AssignableMetric(IMetric):
 
 
 class IReducer(StormInterface):
-    """Folds values into one. What tasks and attempts have folded is put together by `merge`."""
+    """Folds values into one. What tasks and attempts have folded is put together by `merge`.
+
+    Storm 1.2.4: IReducer, which has no `merge`.
+    """
 
     @abstractmethod
     def init(self) -> Any:
-        """Return what to begin with."""
+        """Return the accumulator to begin with."""
 
     @abstractmethod
     def reduce(self, accumulator: Any, value: Any) -> Any:
-        """Return `accumulator` with `value` in it."""
+        """Return the accumulator with one more value in it.
+
+        Args:
+            accumulator (Any): what `init` or `reduce` returned.
+            value (Any): what `ReducedMetric.update` was given.
+        """
 
     @abstractmethod
     def extract_result(self, accumulator: Any) -> Any:
-        """Return what is shown."""
+        """Return what is shown.
+
+        Args:
+            accumulator (Any): what `init`, `reduce` or `merge` returned.
+        """
 
     def merge(self, earlier: Any, later: Any) -> Any:
-        """Return what both have folded; the later one alone where nothing better is known."""
+        """Return what two accumulators have folded; unless overridden, the later one alone.
+
+        Args:
+            earlier (Any): what was folded first.
+            later (Any): what was folded then.
+        """
         return later
 
 
 class MeanReducer(IReducer):
-    """The mean of all values."""
+    """The mean of all values. Storm 1.2.4: MeanReducer."""
 
     def init(self) -> Any:
-        """Begin with nothing."""
+        """Return (number of values, their sum): nothing."""
         return (0, 0.0)
 
     def reduce(self, accumulator: Any, value: Any) -> Any:
-        """Add a value."""
+        """Return both with one more value."""
         count, total = accumulator
         return count + 1, total + value
 
     def extract_result(self, accumulator: Any) -> Any:
-        """Return the mean, None of nothing."""
+        """Return the mean; None of no values."""
         count, total = accumulator
         return total / count if count else None
 
     def merge(self, earlier: Any, later: Any) -> Any:
-        """Add both up."""
+        """Return the sums of both."""
         return earlier[0] + later[0], earlier[1] + later[1]
 
 
 @storm_names()
 class ReducedMetric(IMetric):
-    """Folds what it is given by a reducer."""
+    """Folds what it is given by a reducer. Storm 1.2.4: ReducedMetric.
+
+    Args:
+        reducer (IReducer): how to fold.
+    """
 
     def __init__(self, reducer: IReducer) -> None:
         self._reducer = reducer
@@ -253,7 +318,11 @@ class ReducedMetric(IMetric):
         self._updated = False
 
     def update(self, value: Any) -> None:
-        """Fold a value in."""
+        """Fold a value in.
+
+        Args:
+            value (Any): what the reducer takes.
+        """
         with _LOCK:
             self._accumulator, self._updated = self._reducer.reduce(self._accumulator, value), True
 

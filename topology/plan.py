@@ -81,7 +81,17 @@ def _named(source: GlobalStreamId) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What runs where, and how tuples move."""
+    """A compiled topology: what runs where, and how tuples move. `compile_topology` returns it; it is pure data.
+
+    Attributes:
+        topology (Topology): what was declared.
+        config (Mapping[str, Any]): the topology's configuration.
+        components (Mapping[str, PlannedComponent]): by id, each with its tasks and its place, the spout first.
+        edges (tuple[Edge, ...]): one for each subscription of a bolt.
+        stages (tuple[Stage, ...]): the stages of the processing phase, in order.
+        commit_stages (tuple[tuple[str, ...], ...]): ids of the components that take their turn together in the commit
+            phase, in order.
+    """
 
     topology: Topology
     config: Mapping[str, Any]
@@ -101,11 +111,20 @@ class Plan:
         return self.components[self.topology.spout.id]
 
     def out_edges(self, component: str, stream: str) -> list[Edge]:
-        """Return the subscriptions to one stream."""
+        """Return the subscriptions to one stream.
+
+        Args:
+            component (str): id of the component that emits it.
+            stream (str): id of the stream.
+        """
         return [edge for edge in self.edges if edge.source == component and edge.stream == stream]
 
     def in_edges(self, component: str) -> list[Edge]:
-        """Return the subscriptions of one component."""
+        """Return the subscriptions of one component.
+
+        Args:
+            component (str): its id.
+        """
         return [edge for edge in self.edges if edge.target == component]
 
     def component_of_task(self) -> dict[int, str]:

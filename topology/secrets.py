@@ -59,11 +59,13 @@ def resolve_secret(reference: str, what: str = "a secret") -> str:
     no part of the secret. From now on this process hides the secret in tracebacks and in Stormline's log.
 
     Args:
-        what: who needs it, for messages.
+        reference (str): `env:NAME`, an environment variable of this process; or `file:PATH`, a UTF-8 file of at most
+            65,536 bytes.
+        what (str): who needs it, for messages.
 
     Raises:
         InvalidConfig: `reference` is none; it is not shown, for it may be the secret itself.
-        SecretMissing: there is nothing where it leads.
+        SecretMissing: there is nothing where it leads, or nothing that can be read.
     """
     found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
     if found is None:

@@ -22,22 +22,39 @@ class StreamDeclaration:
 
 @storm_names()
 class OutputFieldsDeclarer:
-    """Collects the streams that one component declares in `declare_output_fields`."""
+    """Collects the streams that one component declares in `declare_output_fields`.
+
+    Args:
+        component (str): id of the component, for messages.
+    """
 
     def __init__(self, component: str) -> None:
         self._component = component
         self.streams: dict[str, StreamDeclaration] = {}
 
     def declare(self, fields: Sequence[str], direct: bool = False) -> None:
-        """Declare the default stream."""
+        """Declare the default stream.
+
+        Args:
+            fields (Sequence[str]): names of its fields; the first one carries the attempt.
+            direct (bool): whether the producer names the task that gets a tuple, by `emit_direct`.
+
+        Raises:
+            InvalidStream: as for `declare_stream`.
+        """
         self.declare_stream(DEFAULT_STREAM, fields, direct)
 
     def declare_stream(self, stream_id: str, fields: Sequence[str], direct: bool = False) -> None:
         """Declare one more stream.
 
+        Args:
+            stream_id (str): its id, unique in the component.
+            fields (Sequence[str]): names of its fields; the first one carries the attempt.
+            direct (bool): whether the producer names the task that gets a tuple, by `emit_direct`.
+
         Raises:
-            InvalidStream: the stream is declared already, has no, empty or repeated field names, or `direct` is
-                no bool.
+            InvalidStream: the stream is declared already, has no, empty or repeated field names, or `direct` is no
+                bool.
         """
         who = f"component {self._component!r}"
         if not isinstance(stream_id, str) or not stream_id:

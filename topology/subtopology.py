@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.builder import TransactionalTopologyBuilder, declare_bolt
 from stormline.topology.contracts import AnyBolt
-from stormline.topology.declarers import BoltDeclarer
 from stormline.topology.errors import DuplicateComponent
 from stormline.topology.storm_names import storm_names
 
@@ -17,6 +17,14 @@ class BatchSubtopologyBuilder:
     then as any others: each finishes a batch when it holds all its tuples, and an `ICommitter` is a committer. Storm
     takes each tuple of such a master for a batch of its own, of which only bolts of the group may hear; here batches
     are the topology's, so a bolt of the group may listen to any other.
+
+    Args:
+        master_bolt_id (str): id of the master bolt.
+        master_bolt (AnyBolt): the master bolt.
+        bolt_parallelism (int | None): number of its tasks, at least 1; None: 1.
+
+    Raises:
+        DeclarationError: as for `TransactionalTopologyBuilder.set_bolt`.
     """
 
     def __init__(self, master_bolt_id: str, master_bolt: AnyBolt, bolt_parallelism: int | None = None) -> None:
@@ -28,7 +36,20 @@ class BatchSubtopologyBuilder:
         return self._master
 
     def set_bolt(self, bolt_id: str, bolt: AnyBolt, parallelism: int | None = None) -> BoltDeclarer:
-        """Declare a BasicBolt or a BatchBolt; as `TransactionalTopologyBuilder.set_bolt`."""
+        """Declare a BasicBolt or a BatchBolt; as `TransactionalTopologyBuilder.set_bolt`.
+
+        Args:
+            bolt_id (str): its id, unique in the group and in the topology.
+            bolt (AnyBolt): the bolt.
+            parallelism (int | None): number of its tasks, at least 1; None: 1.
+
+        Returns:
+            the bolt's declarer.
+
+        Raises:
+            DuplicateComponent: the group has a bolt of this id.
+            InvalidId, InvalidComponent, InvalidParallelism, MissingExtra: as there.
+        """
         declared = declare_bolt(bolt_id, bolt, parallelism)
         if bolt_id in self._bolts:
             raise DuplicateComponent(f"bolt {bolt_id!r} is declared twice; give each bolt its own id")
@@ -37,6 +58,9 @@ class BatchSubtopologyBuilder:
 
     def extend_topology(self, builder: TransactionalTopologyBuilder) -> None:
         """Declare all bolts, as they are now, in `builder`, the master first; that builder checks the whole.
+
+        Args:
+            builder (TransactionalTopologyBuilder): the builder of the topology.
 
         Raises:
             DuplicateComponent: the topology has a component of the same id.

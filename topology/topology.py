@@ -46,7 +46,13 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """One spout and its bolts, in the order of declaration."""
+    """What was declared, checked and frozen: `build_topology` returns it. It can be printed, compared and drawn.
+
+    Attributes:
+        id (str): keys all durable state.
+        spout (Component): the spout.
+        bolts (tuple[Component, ...]): the bolts, in the order of declaration.
+    """
 
     id: str
     spout: Component

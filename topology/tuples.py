@@ -32,7 +32,12 @@ class TupleSource:
 class Tuple:
     """An ordered list of named values; the first one is the `TransactionAttempt` of its batch.
 
-    The typed getters (`get_string`, `get_integer`, …) check and do not convert; None stays None, as with Storm's casts.
+    `values` is that list. The typed getters (`get_string`, `get_integer`, …) check and do not convert; None stays None,
+    as with the casts of Storm 1.2.4's TupleImpl. Bolts are given tuples; `Tuple.of` makes one for a test.
+
+    Args:
+        values (list[Any]): the values, in the order of the fields.
+        source (TupleSource): who emitted it, and the names of the fields.
     """
 
     __slots__ = ("_source", "values")
@@ -52,7 +57,18 @@ class Tuple:
         stream: str = "default",
         task: int = 1,
     ) -> Tuple:
-        """Make a tuple by hand, as tests of bolts do."""
+        """Return a tuple made by hand, as tests of bolts need it.
+
+        Args:
+            values (Sequence[Any]): the values, the attempt first.
+            fields (Sequence[str]): a name for each value.
+            component (str): id of the component that is to have emitted it.
+            stream (str): id of the stream.
+            task (int): number of the task.
+
+        Raises:
+            InvalidStream: a field name is empty, is no text, or is given twice.
+        """
         return cls(list(values), TupleSource(component, stream, task, Fields(*fields)))
 
     @property
@@ -144,24 +160,56 @@ class Tuple:
         return len(self.values)
 
     def contains(self, field: str) -> bool:
-        """Tell whether the tuple has this field."""
+        """Return whether the tuple has a field.
+
+        Args:
+            field (str): its name.
+        """
         return field in self._source.fields
 
     def field_index(self, name: str) -> int:
-        """Return the position of a field; raise `UnknownField` naming those that exist."""
+        """Return the position of a field, from 0.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field; the message names those that exist.
+        """
         return self._source.fields.field_index(name)
 
     def select(self, fields: Sequence[str]) -> list[Any]:
-        """Return the values of these fields, in their order."""
+        """Return the values of some fields, in the order in which they are named.
+
+        Args:
+            fields (Sequence[str]): names of fields.
+
+        Raises:
+            UnknownField: the tuple has none of one of these names.
+        """
         index = self._source.fields.field_index
         return [self.values[index(name)] for name in fields]
 
     def get_value(self, i: int) -> Any:
-        """Return the value at position `i`; raise `UnknownPosition` where there is none."""
+        """Return the value at a position.
+
+        Args:
+            i (int): the position, from 0; the attempt is at 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+        """
         return self[i]
 
     def get_value_by_field(self, name: str) -> Any:
-        """Return the value of a field."""
+        """Return the value of a field.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+        """
         return self.values[self._source.fields.field_index(name)]
 
     def _typed(self, key: int | str, kind: type[V]) -> V | Any:
@@ -178,49 +226,129 @@ class Tuple:
         return value
 
     def get_string(self, i: int) -> str | Any:
-        """Return the text at position `i`."""
+        """Return the text at a position; None where the value is None.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+            WrongValueType: the value is no text.
+        """
         return self._typed(i, str)
 
     def get_integer(self, i: int) -> int | Any:
-        """Return the whole number at position `i`."""
+        """Return the whole number at a position, of any size; None where the value is None.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+            WrongValueType: the value is no int, or a bool.
+        """
         return self._typed(i, int)
 
     get_long = get_short = get_byte = get_integer
 
     def get_double(self, i: int) -> float | Any:
-        """Return the float at position `i`."""
+        """Return the float at a position; None where the value is None.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+            WrongValueType: the value is no float.
+        """
         return self._typed(i, float)
 
     get_float = get_double
 
     def get_boolean(self, i: int) -> bool | Any:
-        """Return the bool at position `i`."""
+        """Return the bool at a position; None where the value is None.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+            WrongValueType: the value is no bool.
+        """
         return self._typed(i, bool)
 
     def get_binary(self, i: int) -> bytes | Any:
-        """Return the bytes at position `i`."""
+        """Return the bytes at a position; None where the value is None.
+
+        Args:
+            i (int): the position, from 0.
+
+        Raises:
+            UnknownPosition: there is no value there.
+            WrongValueType: the value is no bytes.
+        """
         return self._typed(i, bytes)
 
     def get_string_by_field(self, name: str) -> str | Any:
-        """Return the text of a field."""
+        """Return the text of a field; None where the value is None.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+            WrongValueType: the value is no text.
+        """
         return self._typed(name, str)
 
     def get_integer_by_field(self, name: str) -> int | Any:
-        """Return the whole number of a field."""
+        """Return the whole number of a field, of any size; None where the value is None.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+            WrongValueType: the value is no int, or a bool.
+        """
         return self._typed(name, int)
 
     get_long_by_field = get_short_by_field = get_byte_by_field = get_integer_by_field
 
     def get_double_by_field(self, name: str) -> float | Any:
-        """Return the float of a field."""
+        """Return the float of a field; None where the value is None.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+            WrongValueType: the value is no float.
+        """
         return self._typed(name, float)
 
     get_float_by_field = get_double_by_field
 
     def get_boolean_by_field(self, name: str) -> bool | Any:
-        """Return the bool of a field."""
+        """Return the bool of a field; None where the value is None.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+            WrongValueType: the value is no bool.
+        """
         return self._typed(name, bool)
 
     def get_binary_by_field(self, name: str) -> bytes | Any:
-        """Return the bytes of a field."""
+        """Return the bytes of a field; None where the value is None.
+
+        Args:
+            name (str): name of the field.
+
+        Raises:
+            UnknownField: the tuple has no such field.
+            WrongValueType: the value is no bytes.
+        """
         return self._typed(name, bytes)

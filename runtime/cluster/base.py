@@ -46,20 +46,32 @@ class Cluster(ABC):
         allow_changed_topology: bool = False,
         on_wave: Callable[[Snapshot], None] | None = None,
     ) -> TopologyHandle:
-        """Start a topology and return its handle.
+        """Start a topology; it runs in threads of its own until it is killed, or stops by itself because of an error.
 
         Args:
-            name: what Spark's UI shows; durable state is keyed by the topology's own id. None: what the configuration
-                says (`topology.name`), else the topology's id.
-            on_wave: called once a wave from the topology's thread; must return soon.
+            topology (Topology): what `build_topology` returned.
+            config (Mapping[str, Any] | None): the topology's configuration, such as a `Config`; None: all as by
+                default.
+            name (str | None): what Spark's UI shows; durable state is keyed by the topology's own id. None: what the
+                configuration says (`topology.name`), else the topology's id.
+            allow_changed_topology (bool): whether to go on with state that belongs to another graph; a spout that
+                cannot go on with it is refused all the same.
+            on_wave (Callable[[Snapshot], None] | None): called once a wave from the topology's thread, with the
+                progress so far; must return soon.
+
+        Returns:
+            the handle of the running topology.
 
         Raises:
             DeclarationError: the topology or its configuration is wrong.
             AlreadyRunning: a driver with this topology id lives.
             NoZooKeeper: Spark runs on a cluster, and there are neither ZooKeeper servers nor a `state_dir`.
             TopologyChanged: the state under this id belongs to another graph, unless `allow_changed_topology`; or to
-                another kind of spout that has begun batches, or whose place the new one cannot find.
-            StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
+                another kind of spout that has begun batches, or whose place the new one cannot find. StateCorrupt,
+                ZooKeeperUnreachable, JavaMissing, UnsafeSpark, …: see `runtime/errors.py`.
+            InvalidConfig: `name` is no text, or a setting is wrong.
+            StateCorrupt, ZooKeeperUnreachable, JavaMissing, UnsafeSpark: it cannot be started; each message says why,
+                and what to do.
         """
         plan = compile_topology(topology, config)
         check_transactional_id(plan)
@@ -95,10 +107,24 @@ class Cluster(ABC):
         allow_changed_topology: bool = False,
         on_wave: Callable[[Snapshot], None] | None = None,
     ) -> TopologyHandle | RunningFunction:
-        """Start a topology and return its handle, as `submit` does, with Storm's arguments.
+        """Start a topology as `submit` does, with Storm's arguments.
 
         One of a `LinearDRPCTopologyBuilder` answers the requests of its `LocalDRPC`, in this process, until it is
-        killed.
+        killed. Storm 1.2.4: LocalCluster.submitTopology.
+
+        Args:
+            name (str): what Spark's UI shows, and what `kill_topology` takes.
+            config (Mapping[str, Any] | None): the topology's configuration, such as a `Config`; None: all as by
+                default.
+            topology (Topology | DRPCTopology): what `build_topology` or `create_local_topology` returned.
+            allow_changed_topology (bool): as for `submit`.
+            on_wave (Callable[[Snapshot], None] | None): as for `submit`.
+
+        Returns:
+            the handle of the running topology, or of the function that answers.
+
+        Raises:
+            StormlineError: one of its kinds, as for `submit`.
         """
         if isinstance(topology, DRPCTopology):
             function: RunningFunction = topology.drpc.submit_topology(name, config, topology)
@@ -107,10 +133,13 @@ class Cluster(ABC):
         return self.submit(topology, config, name=name, allow_changed_topology=allow_changed_topology, on_wave=on_wave)
 
     def kill_topology(self, name: str) -> None:
-        """Stop the topology that was submitted under `name` after the commit that runs now, and wait for that.
+        """Stop a topology after the commit that runs now, and wait for that. Its state stays.
+
+        Args:
+            name (str): under which it was submitted.
 
         Raises:
-            NotRunning: there is none.
+            NotRunning: none of that name runs in this cluster.
         """
         running = [handle for handle in self._all() if handle.running]
         named = [handle for handle in running if handle.name == name]
@@ -124,7 +153,7 @@ class Cluster(ABC):
             handle.kill()
 
     def shutdown(self) -> None:
-        """Kill all topologies."""
+        """Kill all topologies of this cluster. The end of its `with` block calls it."""
         for handle in self._all():
             handle.kill()
 

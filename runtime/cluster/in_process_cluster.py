@@ -16,12 +16,15 @@ from stormline.topology.plan import Plan
 
 
 class InProcessCluster(Cluster):
-    """The double of `LocalCluster`: the same runner, stage runner and commits, in this process.
+    """The double of `LocalCluster` for tests: the same runner, stage runner and commits, in this process.
+
+    Neither Spark nor ZooKeeper is started. State is kept in memory, by `server`.
 
     Args:
-        server: keeps the state; a second cluster on the same server goes on where the first one stopped.
-        slots: stands for the number of Spark tasks of a stage.
-        at_commit: whether committers get their tuples only at the commit, as on Spark where they get few.
+        server (MemoryStateServer | None): keeps the state; a second cluster on the same server goes on where the first
+            one stopped. None: one of its own.
+        slots (int): number of Spark tasks of a stage that it stands for.
+        at_commit (bool): whether committers get their tuples only at the commit, as on Spark where they get few.
     """
 
     def __init__(self, server: MemoryStateServer | None = None, slots: int = 2, at_commit: bool = False) -> None:

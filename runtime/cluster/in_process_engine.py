@@ -31,9 +31,9 @@ class InProcessEngine:
     def __init__(self, env: TaskEnvironment, slots: int = 2, at_commit: bool = False) -> None:
         self._env = env
         plan = env.plan.for_executors()
-        self._workers = TaskEnvironment(plan, env.epoch)
+        self._workers = TaskEnvironment(plan, env.epoch, world=env.world)
         self._layout = Layout(env.plan, slots, commit_only_stages(env.plan) if at_commit else frozenset())
-        self._committing = TaskEnvironment(plan, env.epoch)
+        self._committing = TaskEnvironment(plan, env.epoch, world=env.world)
         self._commit_slots: list[ExecutorPart] = []
         self._slots = slots
 
@@ -59,7 +59,7 @@ class InProcessEngine:
     def commit(self, request: CommitRequest) -> list[bytes]:
         """Run one turn of a commit, through the same bytes as on Spark."""
         self._commit_slots = [ExecutorPart(self._committing, sealed, 0) for sealed in split(request, self._slots)]
-        run_side_by_side([slot.run for slot in self._commit_slots], self._slots)
+        run_side_by_side(self._env.world, [slot.run for slot in self._commit_slots], self._slots)
         return [slot.sealed_reply() for slot in self._commit_slots]
 
     def cancel_commit(self, attempt: TransactionAttempt) -> None:

@@ -62,13 +62,16 @@ class LocalCluster(Cluster):
     """A context manager that runs topologies on Spark, with an embedded ZooKeeper unless the config names servers.
 
     Args:
-        state_dir: where the embedded ZooKeeper keeps its data; a second cluster on the same directory goes on
-            where the first one stopped. None: a temporary one, removed at the end.
-        master: Spark's master URL; None: what spark-submit says.
-        conf: `spark.*` settings.
-        verbose: show what Spark prints.
-        on_output: called with each line that Spark's processes on this machine print (what user code prints in
-            the Python workers), in a thread of its own. None: it goes to standard error.
+        state_dir (str | Path | None): where the embedded ZooKeeper keeps its data; a second cluster on the same
+            directory goes on where the first one stopped. None: a temporary one, removed at the end.
+        master (str | None): Spark's master URL; None: what spark-submit says.
+        conf (Mapping[str, Any] | None): `spark.*` settings.
+        verbose (bool): whether to show what Spark prints.
+        on_output (Callable[[str], None] | None): called with each line that Spark's processes on this machine print
+            (what user code prints in the Python workers), in a thread of its own. None: it goes to standard error.
+
+    Raises:
+        InvalidConfig: `conf` has a setting that is none of Spark's.
     """
 
     def __init__(
@@ -193,7 +196,7 @@ class LocalCluster(Cluster):
             stop_spark(sc)
 
     def shutdown(self) -> None:
-        """Kill all topologies and stop what this cluster started."""
+        """Kill all topologies and stop what this cluster started: its own Spark, and the embedded ZooKeeper."""
         atexit.unregister(self.shutdown)
         super().shutdown()
         if self._watch is not None:

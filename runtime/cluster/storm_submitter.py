@@ -19,7 +19,10 @@ from stormline.topology.topology import Topology
 
 @storm_names()
 class StormSubmitter:
-    """Runs topologies where Spark's master and ZooKeeper are named by the configuration, or by spark-submit."""
+    """Runs topologies where Spark's master and ZooKeeper are named by the configuration, or by spark-submit.
+
+    Storm 1.2.4: StormSubmitter.
+    """
 
     @staticmethod
     def submit_topology(
@@ -38,6 +41,13 @@ class StormSubmitter:
         Spark's master is what spark-submit says, else the configuration's `spark.master`, else local[*]. The state is
         kept in the ZooKeeper that the configuration names; without one, on a local master, in .stormline/TOPOLOGY_ID,
         where `stormline run` has it too: called again, it goes on where it stopped.
+
+        Args:
+            name (str): what Spark's UI shows.
+            config (Mapping[str, Any] | None): the topology's configuration, with `spark.*` settings; None: all as by
+                default.
+            topology (Topology): what `build_topology` returned.
+            allow_changed_topology (bool): as for `LocalCluster.submit`.
 
         Raises:
             StormlineError: the topology could not be started, as by `LocalCluster.submit`, or why it stopped.

@@ -15,6 +15,7 @@ from stormline.runtime.state.state_store import OnLost, StateStore
 from stormline.runtime.state.transactional_state import offer_state
 from stormline.runtime.tasks.debug_log import show_debug
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.world import REAL, World
 from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
 from stormline.topology.secrets import literal_secrets
@@ -29,6 +30,7 @@ def start_topology(
     make_engine: Callable[[TaskEnvironment], Engine],
     on_wave: Callable[[Snapshot], None] | None = None,
     zookeeper_hosts: str = "",
+    world: World = REAL,
 ) -> TopologyHandle:
     """Take the ownership of a topology and run it in a thread of its own; on an error nothing is left open."""
     configs = {"its configuration": plan.config}
@@ -55,12 +57,12 @@ def start_topology(
     store = open_store(on_lost)
     try:
         plan = dataclasses.replace(plan, config=run_conf(plan, name, zookeeper_hosts))
-        env = TaskEnvironment(plan, store.epoch, offer_state(store))
-        runner = TopologyRunner(env, make_engine(env), store, Progress(plan.topology_id, on_wave=on_wave))
+        env = TaskEnvironment(plan, store.epoch, offer_state(store), world)
+        runner = TopologyRunner(env, make_engine(env), store, Progress(world, plan.topology_id, on_wave=on_wave))
     except BaseException:
         store.close()
         raise
     runners.append(runner)
     if lost:
         runner.lost(lost[0])
-    return TopologyHandle(name, runner, zookeeper_hosts)
+    return TopologyHandle(world, name, runner, zookeeper_hosts)

@@ -7,7 +7,6 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -59,8 +58,9 @@ class CommitTask:
         self._abandoned = False
         self._deferred = result.deferred.get(task) or DeferredTask()
         self.collector = collector_of(env, planned, task, result.attempt, self._route)
-        basic = isinstance(planned.component.obj, IBasicBolt)
-        self._bolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
+        basic = self.basic = isinstance(planned.component.obj, IBasicBolt)
+        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
+        self._bolt: AnyBatchBolt = BasicBoltAtCommit(env, planned.id, task) if basic else env.fresh_bolt(planned.id)
         self._executes: AnyBatchBolt = self._bolt
         shared = env.context(planned.id, task)
         self._context = shared if basic else shared.for_attempt()
@@ -80,22 +80,17 @@ class CommitTask:
         """Id of the bolt."""
         return self._planned.id
 
-    @property
-    def basic(self) -> bool:
-        """Whether the bolt is a BasicBolt, which is prepared once for many commits."""
-        return isinstance(self._bolt, BasicBoltAtCommit)
-
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
         with COMMIT_CALLS, while_wanted(lambda: not self._abandoned):
             self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:
-        begun = time.monotonic()
+        begun = self._env.world.monotonic()
         self.collector.take_over()
         self._guarded("prepare", self._prepare)
         self._guarded("execute", self._execute, inbox)
-        self.executing_secs = time.monotonic() - begun
+        self.executing_secs = self._env.world.monotonic() - begun
         self._guarded("finish_batch", self._finish)
         self.collector.close()
         if self._context.metrics is not None:
@@ -128,16 +123,16 @@ class CommitTask:
         if self.basic:
             tell_of_emits(self._context, self.collector)
         else:
-            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector)
+            self._executes = hooked_batch_bolt(self._bolt, self._context, self.collector, self._env.world)
 
     def _finish(self) -> None:
         self._bolt.finish_batch()
         self.collector.finish("finish_batch")
 
     def _execute(self, inbox: Sequence[Delivery]) -> None:
-        gathers = gathered_by(self._planned.component.obj)
         deliveries = [*self._deferred.tuples, *inbox]
-        other = None if gathers is None or not deliveries else OtherState(self._bolt, gathers, alone=False)
+        gathers = gathered_by(self._planned.component.obj) if deliveries else None
+        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
         self._execute_all(deliveries)
         if other is not None:
             other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")

@@ -70,7 +70,7 @@ class ExecutorPart:
             return ()
         replies: list[TaskReply] = []
         calls = [partial(self._run_task, part, task, replies) for task in self._tasks]
-        run_side_by_side(calls, COMMIT_THREADS_MAX)
+        run_side_by_side(env.world, calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
     def _scope(self, task: int) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Container, Iterable, Mapping
 
 from stormline.runtime.coordination.batch_store import Batch, Batches
 from stormline.runtime.coordination.coordinator import Process
 from stormline.runtime.messages.wave import AttemptResult, Failure, WaveAttempt
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 
@@ -15,7 +15,8 @@ from stormline.topology.topology import ComponentKind
 class BatchDefinitions:
     """The batches of one topology, whose spout is of `kind`, as processing sees them. Writes nothing."""
 
-    def __init__(self, batches: Batches, kind: ComponentKind) -> None:
+    def __init__(self, world: World, batches: Batches, kind: ComponentKind) -> None:
+        self._world = world
         self._batches = batches
         self._kind = kind
 
@@ -32,7 +33,7 @@ class BatchDefinitions:
             stored=batch.partitions if keeps else {},
             rows=batch.rows if frozen else None,
             frozen=frozen,
-            commit_id=batch.commit_id if frozen else int(uuid.uuid4().hex[:16], 16) >> 1,
+            commit_id=batch.commit_id if frozen else int(self._world.new_id()[:16], 16) >> 1,
         )
 
     def positions_before(self, txid: int) -> dict[int, object]:

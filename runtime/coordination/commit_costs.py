@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 
+from stormline.runtime.world.world import World
 from stormline.topology.plan import Plan
 
 log = logging.getLogger("stormline")
@@ -19,7 +19,8 @@ SECS_MIN = 2.0
 class ExecutingSecs:
     """Counts what each bolt takes, since the first commit."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, world: World, plan: Plan) -> None:
+        self._world = world
         self._plan = plan
         self._since: float | None = None
         self._secs: defaultdict[str, float] = defaultdict(float)
@@ -27,7 +28,7 @@ class ExecutingSecs:
 
     def add(self, secs: Mapping[str, float]) -> None:
         """Take note of what one commit took."""
-        now = time.monotonic()
+        now = self._world.monotonic()
         if self._since is None:
             self._since = now - max(secs.values(), default=0.0)
         for bolt, taken in secs.items():

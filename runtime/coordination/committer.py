@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -16,7 +14,6 @@ from stormline.runtime.messages.engine import CommitEngine
 from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.world.clock import passed_secs
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 
@@ -88,11 +85,12 @@ class Committer:
         timeout_secs: float | None,
     ) -> None:
         self._env = env
+        self._world = env.world
         self._engine = engine
         self._store = store
         self._on_end = on_end
         self._timeout_secs = timeout_secs
-        self._lock = threading.Condition()
+        self._lock = env.world.condition()
         self._committed = committed
         self._begun = begun
         self._todo: deque[AttemptResult] = deque()
@@ -105,8 +103,7 @@ class Committer:
         self.overdue_in = ""
         """Where the commit was, when `overdue` last returned its attempt."""
         name = f"stormline-commit-{self._env.plan.topology_id}"
-        self.thread = threading.Thread(target=self._work, daemon=True, name=name)
-        self.thread.start()
+        self.thread = env.world.start_thread(name, self._work)
 
     # ------------------------------------------------------------------------------------ from the topology's loop
 
@@ -166,7 +163,7 @@ class Committer:
             commit = self._now
             if commit is None or self._timeout_secs is None or commit.timed_out or commit.recording:
                 return None
-            if time.monotonic() - commit.begun < self._timeout_secs:
+            if self._world.monotonic() - commit.begun < self._timeout_secs:
                 return None
             commit.told_at = 0.0
             commit.timed_out = True
@@ -180,7 +177,7 @@ class Committer:
             commit = self._now
             if commit is None or not commit.timed_out or self._timeout_secs is None:
                 return
-            now = time.monotonic()
+            now = self._world.monotonic()
             if now - commit.told_at < self._timeout_secs:
                 return
             commit.told_at = now
@@ -233,10 +230,10 @@ class Committer:
         """Tell whether the ownership is certain; ask ZooKeeper, unless it has confirmed a write lately: a driver that
         slept must not begin a commit."""
         if not self._store.connected():
-            time.sleep(LOOK_SECS)
+            self._world.sleep(LOOK_SECS)
             return False
         for _ in range(PROOF_TRIES):
-            now = passed_secs()
+            now = self._world.passed_secs()
             if now - self._proved <= PROOF_SECS:
                 break
             try:
@@ -261,7 +258,7 @@ class Committer:
                 return None
             self._todo.popleft()
             self._begun = result.attempt.transaction_id
-            self._now = _Commit(run, time.monotonic())
+            self._now = _Commit(run, self._world.monotonic())
             return self._now
 
     def _finish(self, commit: _Commit) -> bool:
@@ -278,7 +275,7 @@ class Committer:
                 failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
             commit.recording = failure is None
         if failure is None:
-            begun = passed_secs()
+            begun = self._world.passed_secs()
             try:
                 self._store.write([record_of(attempt)])
                 self._proved = begun
@@ -292,7 +289,7 @@ class Committer:
         return error is None
 
     def _end(self, ended: CommitEnded) -> None:
-        now = time.monotonic()
+        now = self._world.monotonic()
         with self._lock:
             self._ended.append(ended)
             more = bool(self._todo) and ended.failure is None and ended.error is None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 
 from stormline.runtime.coordination.topology_runner import TopologyRunner
 from stormline.runtime.world.thread_stack import stack_of
+from stormline.runtime.world.world import Thread, World
 
 LOOK_SECS = 5.0
 HANGS_SECS = 30.0
@@ -16,9 +15,9 @@ HANGS_SECS = 30.0
 log = logging.getLogger("stormline")
 
 
-def watch_loop(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
+def watch_loop(world: World, name: str, runner: TopologyRunner, loop: Thread) -> None:
     """Watch over a loop and a coordinator, in a thread that ends with the loop."""
-    threading.Thread(target=_watch, args=(name, runner, loop), daemon=True, name=f"stormline-{name}-watch").start()
+    world.start_thread(f"stormline-{name}-watch", _watch, world, name, runner, loop)
 
 
 _OF_EMITTER = (
@@ -29,7 +28,8 @@ _OF_EMITTER = (
 class _Patience:
     """Warns of one thread whose present call, known by when it began, takes too long."""
 
-    def __init__(self, warning: str, thread: threading.Thread) -> None:
+    def __init__(self, world: World, warning: str, thread: Thread) -> None:
+        self._world = world
         self._warning = warning
         self._thread = thread
         self._begun: float | None = None
@@ -38,18 +38,20 @@ class _Patience:
     def look(self, name: str, begun: float | None, where: str = "at") -> None:
         if begun != self._begun:
             self._begun, self._secs = begun, HANGS_SECS
-        if begun is not None and time.monotonic() - begun >= self._secs:
+        if begun is not None and self._world.monotonic() - begun >= self._secs:
             self._secs *= 2
-            log.warning(self._warning, name, time.monotonic() - begun, where, stack_of(self._thread))
+            log.warning(self._warning, name, self._world.monotonic() - begun, where, stack_of(self._thread))
 
 
-def _watch(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
+def _watch(world: World, name: str, runner: TopologyRunner, loop: Thread) -> None:
     step = _Patience(
+        world,
         "topology %r has waited for %.0f s in one call; until that returns, nothing begins but commits that were ready "
         "before. It is %s\n%s",
         loop,
     )
     question = _Patience(
+        world,
         "topology %r has waited for %.0f s for its spout's coordinator; until it answers, no new batch begins. It is "
         "%s\n%s",
         runner.spout.thread,
@@ -59,4 +61,6 @@ def _watch(name: str, runner: TopologyRunner, loop: threading.Thread) -> None:
         step.look(name, runner.step_begun)
         question.look(name, runner.spout.asked_at, f"asked {runner.spout.question}, and is at")
         for task, begun, thread in runner.emitters.running():
-            emitters.setdefault(task, _Patience(_OF_EMITTER, thread)).look(name, begun, f"that of task {task}, at")
+            emitters.setdefault(task, _Patience(world, _OF_EMITTER, thread)).look(
+                name, begun, f"that of task {task}, at"
+            )

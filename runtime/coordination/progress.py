@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stormline.runtime.world.world import World
 from stormline.topology.readings import Readings, merge_into
 
 
 class MetricTotals:
     """Adds readings up. Usable from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._world = world
         self._readings: Readings = {}
-        self._lock = threading.Lock()
-        self._started = time.monotonic()
+        self._lock = world.lock()
+        self._started = world.monotonic()
 
     def add(self, readings: Readings) -> None:
         """Add what was counted for one attempt that counts."""
@@ -31,7 +31,7 @@ class MetricTotals:
             return {}
         with self._lock:
             readings = sorted(self._readings.items(), key=lambda item: item[0])
-        elapsed_secs = time.monotonic() - self._started
+        elapsed_secs = self._world.monotonic() - self._started
         values: dict[str, dict[str, Any]] = {}
         for (component, name), reading in readings:
             values.setdefault(component, {})[name] = reading.value(elapsed_secs)
@@ -40,8 +40,23 @@ class MetricTotals:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One look at a running topology. Tuples are the spout's, of committed transactions; so is what `metrics` count, by
-    component and name."""
+    """One look at a running topology: `TopologyHandle.snapshot` returns it, and `on_wave` is given it.
+
+    Attributes:
+        topology (str): id of the topology.
+        txid_committed (int): the last committed txid, in this run or an earlier one; 0 before the first.
+        transactions (int): number of transactions committed in this run.
+        tuples (int): number of tuples that the spout emitted for these.
+        processing (int): number of transactions that are being processed.
+        replays (int): number of attempts that have failed in this run, with those of later transactions that failed
+            with them.
+        waves (int): number of waves (micro-batches) that have ended in this run.
+        elapsed_secs (float): seconds since the start of the run.
+        transactions_per_sec (float): mean number of transactions committed a second.
+        tuples_per_sec (float): mean number of these tuples a second.
+        metrics (Mapping[str, Mapping[str, Any]]): what metrics of user code have counted for these transactions, by
+            component and name.
+    """
 
     topology: str
     txid_committed: int
@@ -60,6 +75,7 @@ class Snapshot:
 class Progress:
     """Counts of one run; written by the topology's own thread only."""
 
+    world: World
     topology: str
     txid_committed: int = 0
     transactions: int = 0
@@ -67,9 +83,13 @@ class Progress:
     processing: int = 0
     replays: int = 0
     waves: int = 0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(init=False)
     on_wave: Callable[[Snapshot], None] | None = None
-    metrics: MetricTotals = field(default_factory=MetricTotals)
+    metrics: MetricTotals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.world.monotonic()
+        self.metrics = MetricTotals(self.world)
 
     def committed(self, txid: int, tuples: int) -> None:
         """Count one committed transaction."""
@@ -85,7 +105,7 @@ class Progress:
 
     def snapshot(self) -> Snapshot:
         """Return the counts as they are now, with the averages since the start."""
-        elapsed = max(time.monotonic() - self.started, 1e-9)
+        elapsed = max(self.world.monotonic() - self.started, 1e-9)
         return Snapshot(
             topology=self.topology,
             txid_committed=self.txid_committed,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
+
+from stormline.runtime.world.world import World
 
 log = logging.getLogger("stormline")
 
@@ -12,9 +13,11 @@ CLOSE_SECS = 15.0
 """Time that all of it may take."""
 
 
-def close_all(topology_id: str, closes: Iterable[Callable[[], None]], give_up: Callable[[], None]) -> None:
+def close_all(
+    world: World, topology_id: str, closes: Iterable[Callable[[], None]], give_up: Callable[[], None]
+) -> None:
     """Call each of `closes`, whatever the others raise; where that takes too long, `give_up` is called meanwhile."""
-    closed = threading.Event()
+    closed = world.event()
 
     def watch() -> None:
         if not closed.wait(CLOSE_SECS):
@@ -22,7 +25,7 @@ def close_all(topology_id: str, closes: Iterable[Callable[[], None]], give_up: C
             log.warning(what, topology_id, CLOSE_SECS)
             give_up()
 
-    threading.Thread(target=watch, daemon=True).start()
+    world.start_thread(f"stormline-{topology_id}-closing", watch)
     for close in closes:
         try:
             close()

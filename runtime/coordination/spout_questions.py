@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,7 +48,7 @@ class SpoutQuestions:
     def __init__(self, env: TaskEnvironment, on_answer: Callable[[SpoutAnswer], None]) -> None:
         self._env = env
         self._on_answer = on_answer
-        self._own = OwnThread(f"stormline-coordinator-{env.plan.topology_id}")
+        self._own = OwnThread(env.world, f"stormline-coordinator-{env.plan.topology_id}")
         self.thread = self._own.thread
         self.asked_at: float | None = None  # None: no answer is awaited
         self.question = ""
@@ -76,7 +75,7 @@ class SpoutQuestions:
             positions: metadata of each partition after batch `known`, the newest of which it is known.
         """
         assert self.asked_at is None
-        self.asked_at = time.monotonic()
+        self.asked_at = self._env.world.monotonic()
         self._own.begin(partial(self._answer, first, room, prev, dict(positions), known))
 
     def answered(self) -> None:
@@ -95,8 +94,8 @@ class SpoutQuestions:
     def _define(
         self, begun: dict[int, Any], first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int
     ) -> bool | None:
-        until = time.monotonic() + ANSWER_SECS
-        while len(begun) < room and not (begun and time.monotonic() >= until):
+        until = self._env.world.monotonic() + ANSWER_SECS
+        while len(begun) < room and not (begun and self._env.world.monotonic() >= until):
             txid = first + len(begun)
             self.question = f"is_ready of spout {self._env.plan.spout.id!r}, for transaction {txid}"
             ready = self._ask(self._spout.is_ready, positions, txid - 1 - known)
@@ -134,4 +133,4 @@ class SpoutQuestions:
 
     def _fatal(self, error: BaseException) -> StormlineError:
         failure = failure_of(error, self._env.plan.spout.id, None, "the coordinator")
-        return fatal_error(self._env.plan.topology_id, None, failure)
+        return fatal_error(self._env.world, self._env.plan.topology_id, None, failure)

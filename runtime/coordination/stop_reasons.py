@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import threading
 
 from stormline.runtime.errors import TooManyAttempts, TopologyFailed
 from stormline.runtime.messages.wave import Failure
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 
 UNPACK_SECS = 5.0
 _REMEDY = "nothing durable is lost; submit the topology again to go on where it stopped"
 
 
-def fatal_error(topology: str, attempt: TransactionAttempt | None, failure: Failure) -> TopologyFailed:
+def fatal_error(world: World, topology: str, attempt: TransactionAttempt | None, failure: Failure) -> TopologyFailed:
     """Return the error for an exception of user code: the user's traceback first, then where it happened."""
     where = f" (transaction {attempt})" if attempt is not None else ""
     trace = f"{failure.traceback.rstrip()}\n\n" if failure.traceback else ""
     error = TopologyFailed(f"{trace}topology {topology!r} stopped: {failure.message}{where}; {_REMEDY}")
     if failure.exception is not None:
-        error.__cause__ = _unpacked(failure.exception)
+        error.__cause__ = _unpacked(world, failure.exception)
     return error
 
 
-def _unpacked(packed: bytes) -> BaseException | None:
+def _unpacked(world: World, packed: bytes) -> BaseException | None:
     """Return the user's exception, where its class lets it be made again: within a time, and raising nothing.
 
     Its code runs in a thread of its own: what it raises there, SystemExit too, ends nothing else.
@@ -35,9 +35,7 @@ def _unpacked(packed: bytes) -> BaseException | None:
         with contextlib.suppress(BaseException):
             found.append(pickle.loads(packed))
 
-    thread = threading.Thread(target=unpack, daemon=True, name="stormline-unpack-exception")
-    thread.start()
-    thread.join(UNPACK_SECS)
+    world.start_thread("stormline-unpack-exception", unpack).join(UNPACK_SECS)
     cause = found[0] if found else None
     return cause if isinstance(cause, BaseException) else None
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
-import time
 from dataclasses import dataclass
 
 from stormline.runtime.coordination import coordinator
@@ -37,6 +34,7 @@ from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
 from stormline.runtime.state.state_store import StateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.running_calls import told
+from stormline.runtime.world.world import Empty, Queue
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import (
     ENABLE_MESSAGE_TIMEOUTS,
@@ -87,19 +85,20 @@ class TopologyRunner:
     def __init__(self, env: TaskEnvironment, engine: Engine, store: StateStore, progress: Progress) -> None:
         config = env.plan.config
         self._env = env
+        self._world = env.world
         self._engine = engine
         self._store = store
-        self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
+        self._inbox: Queue[_Message] = self._world.queue()
         timeouts = setting(config, ENABLE_MESSAGE_TIMEOUTS)
         timeout_secs = float(setting(config, MESSAGE_TIMEOUT_SECS)) if timeouts else None
         self._timeout_secs = timeout_secs
         self._batches = Batches(store)
         self.spout = SpoutQuestions(env, self._inbox.put)
         self.emitters = env.emitters
-        self._definitions = BatchDefinitions(self._batches, env.plan.spout.component.kind)
+        self._definitions = BatchDefinitions(self._world, self._batches, env.plan.spout.component.kind)
         self._pending_max = setting(config, MAX_SPOUT_PENDING)
         self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
-        self._waves = WaveThread(engine, self._inbox.put, timeout_secs)
+        self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs)
         # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
         committed = self._batches.committed
         first = self._batches.known.get(committed + 1)
@@ -113,13 +112,13 @@ class TopologyRunner:
         self._not_before = 0.0
         self._ask_spout_at = 0.0
         self._asked_for_wave = False  # whether the next wave has its answer
-        self._executing = ExecutingSecs(env.plan)
+        self._executing = ExecutingSecs(self._world, env.plan)
         self._poison: AttemptResult | None = None
-        self._stop_asked = threading.Event()
+        self._stop_asked = self._world.event()
         self._stop_asked_at: float | None = None
         self.progress = progress
-        self.ended = threading.Event()
-        self.changed = threading.Condition()
+        self.ended = self._world.event()
+        self.changed = self._world.condition()
         self.idle_looks = 0
         self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
         self.error: BaseException | None = None
@@ -137,7 +136,7 @@ class TopologyRunner:
     def _wake(self) -> None:
         self._inbox.put(_Wake())
 
-    def calls_in(self, thread: threading.Thread) -> bool:
+    def calls_in(self, thread: object) -> bool:
         """Tell whether user code of this topology is called in a thread: then nothing ends while that waits for it."""
         own = (self._waves.thread, self._committer.thread, self.spout.thread)
         return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
@@ -170,7 +169,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ the loop
 
     def _loop(self) -> None:
-        self.step_begun = time.monotonic()
+        self.step_begun = self._world.monotonic()
         stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
         self.spout.resume(newest)
@@ -192,7 +191,7 @@ class TopologyRunner:
         """Tell whether it is time to stop: the commit that runs ends before, unless it hangs."""
         if not self._stop_asked.is_set():
             return False
-        now = time.monotonic()
+        now = self._world.monotonic()
         if self._stop_asked_at is None:
             self._stop_asked_at = now
         hangs = self._committer.timed_out or now - self._stop_asked_at >= COMMIT_END_SECS
@@ -202,15 +201,15 @@ class TopologyRunner:
         self.step_begun = None
         try:
             return self._inbox.get(timeout=self._patience())
-        except queue.Empty:
+        except Empty:
             return _Wake()
         finally:
-            self.step_begun = time.monotonic()
+            self.step_begun = self._world.monotonic()
 
     def _patience(self) -> float | None:
         times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
         if self._committer.busy:
-            times.append(time.monotonic() + COMMITS_LOOK_SECS)
+            times.append(self._world.monotonic() + COMMITS_LOOK_SECS)
         if self._wave_may_begin():
             asked_at = self.spout.asked_at
             if asked_at is not None:  # the answer wakes the loop
@@ -219,7 +218,7 @@ class TopologyRunner:
                 times.append(self._not_before)
             elif coordinator.has_room(self._state):
                 times.append(max(self._not_before, self._ask_spout_at))
-        return max(0.0, min(times) - time.monotonic()) + 0.001 if times else None
+        return max(0.0, min(times) - self._world.monotonic()) + 0.001 if times else None
 
     def _handle(self, message: _Message) -> None:
         if isinstance(message, WaveEnded):
@@ -264,7 +263,7 @@ class TopologyRunner:
 
     def _wait(self, secs: float) -> None:
         """Begin no wave before this time has passed."""
-        self._not_before = max(self._not_before, time.monotonic() + secs)
+        self._not_before = max(self._not_before, self._world.monotonic() + secs)
 
     # ------------------------------------------------------------------------------------ processing phase
 
@@ -275,7 +274,7 @@ class TopologyRunner:
         return not self._results or self._size.enough(self._pending_max - len(self._results))
 
     def _begin_wave(self) -> None:
-        now = time.monotonic()
+        now = self._world.monotonic()
         if not self._wave_may_begin() or now < self._not_before:
             return
         if self._asks_spout(now) or not self._to_process:
@@ -314,7 +313,7 @@ class TopologyRunner:
         if answer.error is not None:
             raise answer.error
         if not answer.more:
-            self._ask_spout_at = time.monotonic() + IDLE_SECS
+            self._ask_spout_at = self._world.monotonic() + IDLE_SECS
         if answer.begun:
             for metadata in answer.begun.values():
                 self._step(Initialized(metadata))
@@ -389,7 +388,7 @@ class TopologyRunner:
             self._notify()
         if self._poison is not None and self._poison.attempt.transaction_id == self._batches.committed + 1:
             assert self._poison.failure is not None
-            raise fatal_error(self._env.plan.topology_id, self._poison.attempt, self._poison.failure)
+            raise fatal_error(self._world, self._env.plan.topology_id, self._poison.attempt, self._poison.failure)
 
     def _commit_ended(self, ended: CommitEnded) -> None:
         if ended.error is not None:
@@ -406,7 +405,7 @@ class TopologyRunner:
             self.progress.metrics.add(result.metrics)
             self.progress.metrics.add(ended.metrics)
         elif ended.failure.fatal:
-            raise fatal_error(self._env.plan.topology_id, ended.attempt, ended.failure)
+            raise fatal_error(self._world, self._env.plan.topology_id, ended.attempt, ended.failure)
         else:
             self._fail(ended.attempt, ended.failure)
 
@@ -449,7 +448,7 @@ class TopologyRunner:
         self._let_commit_end()
         self._committer.close()
         closes = (self._close_spout, self._engine.close, self._env.close)
-        close_all(self._env.plan.topology_id, closes, self._give_up)
+        close_all(self._world, self._env.plan.topology_id, closes, self._give_up)
         self._store.close()
 
     def _close_spout(self) -> None:
@@ -470,9 +469,9 @@ class TopologyRunner:
         """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
         if isinstance(self.error, (Fenced, SessionLost)):
             self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
-        until = time.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
-        while self._committer.runs and time.monotonic() < until:
-            time.sleep(COMMITS_LOOK_SECS)
+        until = self._world.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
+        while self._committer.runs and self._world.monotonic() < until:
+            self._world.sleep(COMMITS_LOOK_SECS)
         for ended in self._committer.take_ended():
             if ended.failure is None and ended.error is None:
                 self._batches.recorded(ended.attempt)

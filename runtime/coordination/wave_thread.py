@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from stormline.runtime.messages.engine import Engine, EngineFailure
 from stormline.runtime.messages.wave import Wave, WaveResult
+from stormline.runtime.world.world import Queue, Thread, World
 
 log = logging.getLogger("stormline")
 
@@ -39,17 +37,19 @@ class WaveEnded:
 class WaveThread:
     """One wave at a time. One thread for all of them, since Spark ties a job's properties to its thread."""
 
-    def __init__(self, engine: Engine, on_end: Callable[[WaveEnded], None], timeout_secs: float | None) -> None:
+    def __init__(
+        self, world: World, engine: Engine, on_end: Callable[[WaveEnded], None], timeout_secs: float | None
+    ) -> None:
+        self._world = world
         self._engine = engine
         self._on_end = on_end
         self._timeout_secs = timeout_secs
-        self._todo: queue.SimpleQueue[Wave | None] = queue.SimpleQueue()
+        self._todo: Queue[Wave | None] = world.queue()
         self._begun = 0.0
         self._cancelled_at: float | None = None
-        self._cancelling: threading.Thread | None = None
+        self._cancelling: Thread | None = None
         self.wave: Wave | None = None
-        self.thread = threading.Thread(target=self._work, daemon=True, name="stormline-waves")
-        self.thread.start()
+        self.thread = world.start_thread("stormline-waves", self._work)
 
     @property
     def busy(self) -> bool:
@@ -59,14 +59,14 @@ class WaveThread:
     def start(self, wave: Wave) -> None:
         """Begin a wave; `on_end` is called from its thread."""
         assert not self.busy
-        self.wave, self._begun, self._cancelled_at = wave, time.monotonic(), None
+        self.wave, self._begun, self._cancelled_at = wave, self._world.monotonic(), None
         self._todo.put(wave)
 
     def _work(self) -> None:
         while (wave := self._todo.get()) is not None:
-            begun = time.monotonic()
+            begun = self._world.monotonic()
             try:
-                ended = WaveEnded(wave, self._engine.process(wave), secs=time.monotonic() - begun)
+                ended = WaveEnded(wave, self._engine.process(wave), secs=self._world.monotonic() - begun)
             except EngineFailure as error:
                 ended = WaveEnded(wave, None, error)
             except BaseException as error:  # ours, not the user's: whatever it is, the topology must hear of it
@@ -80,7 +80,7 @@ class WaveThread:
     def overdue(self) -> bool:
         """Tell that the wave has passed its deadline, or still runs a while after it was cancelled."""
         deadline = self.deadline()
-        return deadline is not None and time.monotonic() >= deadline
+        return deadline is not None and self._world.monotonic() >= deadline
 
     def deadline(self) -> float | None:
         """Return the monotonic time at which this wave needs a look, if any."""
@@ -99,13 +99,10 @@ class WaveThread:
         """Make the wave end soon; its result is of no use any more. Returns in time also where Spark hangs."""
         if self.wave is None:
             return
-        self._cancelled_at = time.monotonic()
+        self._cancelled_at = self._world.monotonic()
         if self.hangs:
             return
-        self._cancelling = threading.Thread(
-            target=self._cancel, args=(self.wave.title,), daemon=True, name="stormline-cancel"
-        )
-        self._cancelling.start()
+        self._cancelling = self._world.start_thread("stormline-cancel", self._cancel, self.wave.title)
         self._cancelling.join(CANCEL_SECS)
         if self.hangs:
             log.warning(

@@ -213,7 +213,7 @@ class DRPCTask:
                 add_auto_hooks(share.context)
                 bolt.prepare(self.env.conf(self.planned.id), share.context, share.collector, request.batch_id)
                 share.collector.flush()
-                share.bolt = hooked_batch_bolt(bolt, share.context, share.collector)
+                share.bolt = hooked_batch_bolt(bolt, share.context, share.collector, self.env.world)
         return share.bolt
 
     def _pass_on(self, request: DRPCRequest) -> None:

@@ -39,7 +39,7 @@ class RunningFunction:
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._open: set[DRPCRequest] = set()
-        self._metrics = MetricTotals()
+        self._metrics = MetricTotals(self._env.world)
         self._running = True
         self._bolts = [plan.components[bolt.id] for bolt in plan.topology.bolts]
         (self._arguments,) = plan.in_edges(self._bolts[0].id)
@@ -143,7 +143,10 @@ class RunningFunction:
 
 
 class LocalDRPC:
-    """Answers requests to the functions that were submitted with it, from any number of threads. A context manager."""
+    """Answers requests to the functions that were submitted with it, from any number of threads. A context manager.
+
+    Storm 1.2.4: LocalDRPC.
+    """
 
     def __init__(self) -> None:
         self._functions: dict[str, RunningFunction] = {}
@@ -156,6 +159,14 @@ class LocalDRPC:
 
     def submit_topology(self, name: str, config: Mapping[str, Any] | None, topology: DRPCTopology) -> RunningFunction:
         """Let a topology answer requests to its function, in place of an earlier one; what clusters call.
+
+        Args:
+            name (str): what the function's topology is called.
+            config (Mapping[str, Any] | None): the topology's configuration; None: all as by default.
+            topology (DRPCTopology): what `create_local_topology` returned.
+
+        Returns:
+            the handle of the function, whose `kill` ends it.
 
         Raises:
             DeclarationError: the topology or its configuration is wrong.
@@ -172,6 +183,15 @@ class LocalDRPC:
     def execute(self, function: str, args: Any, timeout_secs: float | None = TIMEOUT_SECS) -> Any:
         """Let a function answer one request, and return the result that its last bolt emits.
 
+        Args:
+            function (str): name of the function.
+            args (Any): what the first bolt gets, as the second value of a tuple.
+            timeout_secs (float | None): seconds to wait for the result; 600, unless given, as Storm's
+                drpc.request.timeout.secs; None: for ever.
+
+        Returns:
+            the second value of the one tuple that the last bolt has emitted for this request.
+
         Raises:
             UnknownFunction: no topology of this function was submitted.
             DRPCExecutionException: a bolt has raised (its error is the cause), the last bolt has not emitted exactly
@@ -186,6 +206,6 @@ class LocalDRPC:
         return running.execute(args, timeout_secs)
 
     def shutdown(self) -> None:
-        """Kill all functions."""
+        """Kill all functions; requests that are not answered fail."""
         for running in self._functions.values():
             running.kill()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -107,7 +106,7 @@ class StageRunner:
         self._stage = stage
         self._slot = slot
         self._origin = blocks.Origin(env.epoch, wave.number)
-        execution = os.urandom(8)
+        execution = env.world.random_below(1 << 64).to_bytes(8, "big")
         self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
         self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
@@ -121,7 +120,7 @@ class StageRunner:
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
         """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
-        watch = Stopwatch()
+        watch = Stopwatch(self._env.world)
         return watch.outside(self._run(watch.inside(incoming), watch))
 
     def _run(self, incoming: Iterable[SlotBlock], watch: Stopwatch) -> Iterator[SlotBlock]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-import socket
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from stormline.runtime.errors import AlreadyRunning
-from stormline.runtime.state.driver_mark import marked, taken
-
-PROC = Path("/proc")
+from stormline.runtime.world.machine import Machine
+from stormline.runtime.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +24,12 @@ class DriverIdentity:
     token: str
 
     @classmethod
-    def this_process(cls, session_timeout_ms: int, token: str) -> DriverIdentity:
+    def this_process(cls, world: World, session_timeout_ms: int, token: str) -> DriverIdentity:
         """Return the holder that this process would be."""
-        pid = os.getpid()
-        since = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
-        return cls(socket.gethostname(), pid, since, _machine(), _started(pid) or "", session_timeout_ms, token)
+        machine = world.machine
+        pid = machine.pid()
+        since = dt.datetime.fromtimestamp(world.wall_secs(), dt.timezone.utc).isoformat(timespec="seconds")
+        return cls(machine.host(), pid, since, machine.boot(), machine.started(pid) or "", session_timeout_ms, token)
 
     def to_data(self) -> dict[str, Any]:
         """Return this as plain values."""
@@ -51,18 +48,18 @@ class DriverIdentity:
             raise TypeError("a process id and a time-out expected")
         return holder
 
-    def alive(self) -> bool | None:
-        """Tell whether the process lives; None where that cannot be known from here.
+    def alive(self, here: Machine) -> bool | None:
+        """Tell whether the process lives; None where that cannot be known from `here`.
 
         Dead is only who left a mark here: a clone of the machine it runs on is like it in all else.
         """
-        machine = _machine()
-        if not machine or not self.process or self.machine != machine or self.host != socket.gethostname():
+        boot = here.boot()
+        if not boot or not self.process or self.machine != boot or self.host != here.host():
             return None
-        started = _started(self.pid)
+        started = here.started(self.pid)
         if started == self.process:
             return True
-        return False if started is not None and marked(self.token) else None
+        return False if started is not None and here.marked(self.token) else None
 
     def refuse(self, topology_id: str, node: str, waited: str = "") -> AlreadyRunning:
         """Return the error for a second driver."""
@@ -70,30 +67,3 @@ class DriverIdentity:
             f"topology {topology_id!r} is run already by process {self.pid} on {self.host}, since "
             f"{self.since} ({node}){waited}; stop that driver first, or submit under another topology id"
         )
-
-
-def _machine() -> str:
-    """Identify this boot of this kernel and what process ids mean here; empty where that cannot be known."""
-    try:
-        if os.readlink("/proc/self") != str(os.getpid()):
-            return ""
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def _started(pid: int) -> str | None:
-    """Return when process `pid` started, in ticks since boot; empty if there is none, or only its corpse.
-
-    None: it cannot be known. A process of another user is hidden where /proc is mounted with `hidepid`, as if there
-    were none; the kernel still says that the id is taken.
-    """
-    try:
-        stat = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
-        state, *fields = stat.rpartition(")")[2].split()
-        if state in "ZX" and len(os.listdir(PROC / str(pid) / "task")) < 2:
-            return ""
-        return fields[18]
-    except (OSError, IndexError):
-        return None if taken(pid) else ""

@@ -13,6 +13,7 @@ from stormline.runtime.state.graph_changes import check_description
 from stormline.runtime.state.state_store import CheckState, OnLost, Op, any_state, check_part
 from stormline.runtime.state.state_tree import StateTree
 from stormline.runtime.state.stored_value import seal, unseal
+from stormline.runtime.world.world import REAL
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN, Registry
 
@@ -26,25 +27,50 @@ class _Topology:
 
 
 class MemoryStateServer:
-    """Keeps the state of topologies between opens, as ZooKeeper does between runs; also injects faults."""
+    """Keeps the state of topologies in memory between runs, as ZooKeeper does; and breaks, where a test wants it to.
+
+    Given to several `InProcessCluster`s, one after another, it lets a topology go on where it stopped.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.topologies: dict[str, _Topology] = {}
 
     def vanish(self, topology_id: str) -> None:
-        """Let the owner's claim vanish without telling it: a new driver may open, the old one is a zombie."""
+        """Let the owner's claim vanish without telling it: a new driver may start, and the old one is a zombie.
+
+        Args:
+            topology_id (str): id of a topology that runs.
+
+        Raises:
+            KeyError: there was never a topology of this id.
+        """
         self.topologies[topology_id].live = None
 
     def expire(self, topology_id: str) -> None:
-        """End the owner's session, and tell it."""
+        """End the owner's session, and tell it: its topology stops with `SessionLost`.
+
+        Args:
+            topology_id (str): id of a topology.
+
+        Raises:
+            KeyError: there was never a topology of this id.
+        """
         topology = self.topologies[topology_id]
         store, topology.live = topology.live, None
         if store is not None:
             store.lose(SessionLost(f"the session of topology {topology_id!r} has expired; submit again"))
 
     def suspend(self, topology_id: str, suspended: bool = True) -> None:
-        """Interrupt the owner's connection, or restore it."""
+        """Interrupt the owner's connection, so that no commit begins, or restore it.
+
+        Args:
+            topology_id (str): id of a topology.
+            suspended (bool): whether it is interrupted from now on.
+
+        Raises:
+            KeyError: there was never a topology of this id.
+        """
         store = self.topologies[topology_id].live
         if store is not None:
             store.suspended = suspended
@@ -63,7 +89,7 @@ class MemoryStateStore:
         self._tree = tree
         self._on_lost = on_lost
         self._lost: StormlineError | None = None
-        self._holder = DriverIdentity.this_process(0, "")
+        self._holder = DriverIdentity.this_process(REAL, 0, "")
 
     @classmethod
     def open(

@@ -27,10 +27,19 @@ Init = Callable[[int, Any], Any] | StateInitializer
 
 @storm_names()
 class RotatingTransactionalState:
-    """The values below the directory `sub_dir` of a `TransactionalState`, one a txid.
+    """A durable map txid → value of user code, below a directory of a `TransactionalState`; its old end is cleaned up.
 
-    With `strict_order` txids come into being one after another, 1, 2, 3, …; asking for another is an error. Without
-    it txids may be left out, and one that was left out gets None for ever once a later one exists.
+    Storm 1.2.4: RotatingTransactionalState. With `strict_order` txids come into being one after another, 1, 2, 3, …;
+    asking for another is an error. Without it txids may be left out, and one that was left out gets None for ever once
+    a later one exists.
+
+    Args:
+        state (TransactionalState): keeps the values.
+        sub_dir (str): path of the directory, such as "batches/3"; nothing else may be below it.
+        strict_order (bool): whether txids must follow one another.
+
+    Raises:
+        StateCorrupt: there is something else below it.
     """
 
     def __init__(self, state: TransactionalState, sub_dir: str, strict_order: bool = False) -> None:
@@ -41,12 +50,18 @@ class RotatingTransactionalState:
         self._txids()
 
     def get_state(self, txid: int, init: Init) -> Any:
-        """Return the value of `txid`; the first time, store the one that `init(txid, value before it)` gives.
+        """Return the value of a transaction; the first time, store the one that `init` gives.
 
         Where the process dies in between, `init` is called again for it.
 
+        Args:
+            txid (int): id of the transaction.
+            init (Init): called with the txid and the value of the txid before (None where there is none), returns the
+                value; a function, or an object with a method `init`, as in Storm.
+
         Raises:
             NotNext: with `strict_order`, `txid` has no value and is not the next one.
+            InvalidPath: `txid` is no whole number from 1.
         """
         path, txids = self._path(txid), self._txids()
         if txid in txids:
@@ -59,14 +74,30 @@ class RotatingTransactionalState:
         return self._state.get_data(path)
 
     def get_state_or_create(self, txid: int, init: Init) -> Any:
-        """Return the value of `txid`; None where it had none before: then it is created, as by `get_state`."""
+        """Return the value of a transaction; None where it had none before: then it is created, as by `get_state`.
+
+        Args:
+            txid (int): id of the transaction.
+            init (Init): as for `get_state`.
+
+        Raises:
+            NotNext: with `strict_order`, `txid` has no value and is not the next one.
+            InvalidPath: `txid` is no whole number from 1.
+        """
         if self.has_cache(txid):
             return self._state.get_data(self._path(txid))
         self.get_state(txid, init)
         return None
 
     def has_cache(self, txid: int) -> bool:
-        """Tell whether `txid` has a value."""
+        """Return whether a transaction has a value.
+
+        Args:
+            txid (int): id of the transaction.
+
+        Raises:
+            InvalidPath: `txid` is no whole number from 1.
+        """
         self._path(txid)
         return txid in self._txids()
 
@@ -76,15 +107,37 @@ class RotatingTransactionalState:
         return self._state.get_data(self._path(txids[-1])) if txids else None
 
     def override_state(self, txid: int, value: Any) -> None:
-        """Store `value` for `txid`, whatever it has now."""
+        """Store a value for a transaction, whatever it has now.
+
+        Args:
+            txid (int): id of the transaction.
+            value (Any): plain data, or an object of a registered class.
+
+        Raises:
+            InvalidPath: `txid` is no whole number from 1.
+        """
         self._state.set_data(self._path(txid), value)
 
     def remove_state(self, txid: int) -> None:
-        """Forget the value of `txid`, if it has one."""
+        """Forget the value of a transaction, if it has one.
+
+        Args:
+            txid (int): id of the transaction.
+
+        Raises:
+            InvalidPath: `txid` is no whole number from 1.
+        """
         self._state.delete(self._path(txid))
 
     def cleanup_before(self, txid: int) -> None:
-        """Forget all values of txids below `txid`; 0 is below all, as an emitter is told before the first commit."""
+        """Forget all values of earlier transactions.
+
+        Args:
+            txid (int): the values of txids below it go; 0 is below all, as an emitter is told before the first commit.
+
+        Raises:
+            InvalidPath: `txid` is no whole number from 0.
+        """
         if txid != 0 or type(txid) is not int:
             self._path(txid)
         old = [self._path(before) for before in self._txids() if before < txid]

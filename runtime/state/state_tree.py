@@ -108,9 +108,11 @@ class StateTree:
             changes.append(Change(path, seal(op.value, self._registry), version))
         puts = {op.path for op in ops if isinstance(op, Put)}
         self._check_kinds(puts, folders)
-        kept = {above for path in puts for above in parents(path)}
-        emptied = self._emptied([op.path for op in ops if isinstance(op, Delete)], kept)
-        changes += [Change(folder, None, self._folders[folder]) for folder in emptied]
+        deleted = [op.path for op in ops if isinstance(op, Delete)]
+        if deleted:
+            kept = {above for path in puts for above in parents(path)}
+            emptied = self._emptied(deleted, kept)
+            changes += [Change(folder, None, self._folders[folder]) for folder in emptied]
         created = sum(change.version is None for change in changes)
         sizes = [(f"{self._node}/{change.path}", len(change.data or b"")) for change in changes]
         check_sizes(sizes, created * self._acl_bytes)

@@ -47,6 +47,10 @@ class TransactionalState:
 
     It is kept by the driver process: by coordinators, by emitters unless they are on the executors, and in the commit
     phase. Elsewhere it can be made, and each use raises `StateElsewhere`.
+
+    Args:
+        store (StateStore | None): keeps the values; None: this process cannot reach it.
+        subroot (str): directory below which all paths are.
     """
 
     def __init__(self, store: StateStore | None, subroot: str) -> None:
@@ -60,9 +64,9 @@ class TransactionalState:
         """Return the state for emitters, committers and all else of the running topology that `conf` belongs to.
 
         Args:
-            conf: what `get_coordinator`, `get_emitter` or `prepare` was given, or a copy of it.
-            topology_id: the topology's own id, which is `conf["topology.transactional.id"]`.
-            component_config: ignored: classes that any component registers may be stored.
+            conf (Mapping[str, Any]): what `get_coordinator`, `get_emitter` or `prepare` was given, or a copy of it.
+            topology_id (str): the topology's own id, which is `conf["topology.transactional.id"]`.
+            component_config (Mapping[str, Any] | None): ignored: classes that any component registers may be stored.
 
         Raises:
             StateElsewhere: no topology that runs in this process has this `conf`, or this id.
@@ -73,11 +77,24 @@ class TransactionalState:
     def new_coordinator_state(
         cls, conf: Mapping[str, Any], topology_id: str, component_config: Mapping[str, Any] | None = None
     ) -> TransactionalState:
-        """Return the state for coordinators, whose paths are apart from those of `new_user_state`; see there."""
+        """Return the state for coordinators, whose paths are apart from those of `new_user_state`.
+
+        Args:
+            conf (Mapping[str, Any]): what `get_coordinator` was given, or a copy of it.
+            topology_id (str): the topology's own id, which is `conf["topology.transactional.id"]`.
+            component_config (Mapping[str, Any] | None): ignored: classes that any component registers may be stored.
+
+        Raises:
+            StateElsewhere: no topology that runs in this process has this `conf`, or this id.
+        """
         return cls(_store_of(conf, topology_id), "coordinator")
 
     def set_data(self, path: str, obj: Any) -> None:
         """Create or replace the value at `path`.
+
+        Args:
+            path (str): names with "/" between them, such as "orders/3".
+            obj (Any): plain data, or an object of a registered class.
 
         Raises:
             Fenced, SessionLost: this driver owns the topology no longer; nothing was written, or the next one knows.
@@ -85,6 +102,7 @@ class TransactionalState:
             UnregisteredClass: it holds an object of a class that was not registered; nothing was written.
             InvalidPath: nothing can be stored there; nothing was written.
             CallAbandoned: the caller hung, and another attempt has taken its place; nothing was written.
+            StateElsewhere: this process does not keep the state.
         """
         try:
             self._write([Put(self._full(path), obj)])
@@ -92,28 +110,56 @@ class TransactionalState:
             raise UnregisteredClass(f"the value for path {path!r} of the user's state: {error}") from None
 
     def get_data(self, path: str) -> Any:
-        """Return a fresh copy of the value at `path`; None where there is none."""
+        """Return a fresh copy of the value at a path; None where there is none.
+
+        Args:
+            path (str): names with "/" between them, such as "orders/3".
+
+        Raises:
+            InvalidPath: nothing can be stored there.
+            StateElsewhere: this process does not keep the state.
+        """
         try:
             return self._needed().get(self._full(path))
         except KeyError:
             return None
 
     def list(self, path: str = "") -> Names:
-        """Return the sorted names directly below `path`, "" for the topmost; an empty list where there are none."""
+        """Return the sorted names directly below a path; an empty list where there are none.
+
+        Args:
+            path (str): names with "/" between them; "" for the topmost.
+
+        Raises:
+            InvalidPath: nothing can be stored there.
+            StateElsewhere: this process does not keep the state.
+        """
         full = self._full(path) if path else self._subroot
         return [name for name in self._needed().children(full) if name != _DIRECTORY]
 
     def mkdir(self, path: str) -> None:
-        """Let `list` show `path` from now on, whether there is something below it or not."""
+        """Let `list` show a path from now on, whether there is something below it or not.
+
+        Args:
+            path (str): names with "/" between them, such as "orders".
+
+        Raises:
+            InvalidPath: nothing can be stored there; nothing was written.
+            Fenced, SessionLost, StateElsewhere, CallAbandoned: as for `set_data`.
+        """
         full = self._full(path)
         if _DIRECTORY not in self._needed().children(full):
             self._write([Put(f"{full}/{_DIRECTORY}", None)])
 
     def delete(self, path: str) -> None:
-        """Remove the value, or the empty directory, at `path`, if there is one.
+        """Remove the value, or the empty directory, at a path, if there is one.
+
+        Args:
+            path (str): names with "/" between them, such as "orders/3".
 
         Raises:
             InvalidPath: there are others below it.
+            Fenced, SessionLost, StateElsewhere, CallAbandoned: as for `set_data`.
         """
         full, below = self._full(path), self.list(path)
         if below:
@@ -124,7 +170,15 @@ class TransactionalState:
         self._delete([full, f"{full}/{_DIRECTORY}"])
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Remove the values at `paths`, those that exist, in one write."""
+        """Remove several values, those that exist, in one write.
+
+        Args:
+            paths (Sequence[str]): names with "/" between them, such as "orders/3".
+
+        Raises:
+            InvalidPath: nothing can be stored at one of them; nothing was removed.
+            Fenced, SessionLost, StateElsewhere, CallAbandoned: as for `set_data`.
+        """
         self._delete([self._full(path) for path in paths])
 
     def close(self) -> None:

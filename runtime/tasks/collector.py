@@ -308,13 +308,15 @@ class TaskCollector:
         self.flush()
         aborted = self._closed
         self.close()
-        late = [output for output in self._outputs.values() if output.rows]
-        if late and not aborted:
-            tuples = sum(output.waiting for output in late)
-            raise StaleEmit(
-                f"{self._who()}: a thread of its own emitted {tuples} tuples for attempt {self._attempt} after {where} "
-                f"had returned; join it in {where}"
-            )
+        if aborted:
+            return
+        for output in self._outputs.values():
+            if output.rows:
+                late = sum(output.waiting for output in self._outputs.values())
+                raise StaleEmit(
+                    f"{self._who()}: a thread of its own emitted {late} tuples for attempt {self._attempt} after "
+                    f"{where} had returned; join it in {where}"
+                )
 
     def _guarded(self, routing: Callable[..., None], *what: Any) -> None:
         """Route, and keep what that raises."""

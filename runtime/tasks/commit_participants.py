@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Hashable
 
 from stormline.runtime.errors import NotCommitting
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.commit_participants import CommitParticipant, CommitResource, CommitToken
 from stormline.topology.serialization import Registry
@@ -22,9 +22,10 @@ OpenResource = Callable[[], CommitResource]
 class CommitResources:
     """The resources of one process, by key: each is opened when a bolt first asks for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self.world = world
         self._open: dict[Hashable, CommitResource] = {}
-        self._lock = threading.Lock()
+        self._lock = world.lock()
 
     def get(self, key: Hashable, open_resource: OpenResource) -> CommitResource:
         """Return the resource of this key."""
@@ -59,7 +60,7 @@ class CommitParticipants:
         self._calls = calls
         self._joined: dict[Hashable, tuple[str, CommitParticipant]] = {}
         self._over = False
-        self._lock = threading.Lock()  # held while one begins: others that ask for it have to wait for it anyway
+        self._lock = resources.world.lock()  # held while one begins: others that ask for it have to wait for it anyway
 
     def take_part(
         self, component: str, attempt: TransactionAttempt, key: Hashable, open_resource: OpenResource

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from stormline.runtime.world.own_thread import Call, OwnThread
+from stormline.runtime.world.world import Thread, World
 
 COMMIT_THREADS_MAX = 64
 """Tasks beyond so many share threads: task i has thread i mod 64."""
@@ -14,7 +15,8 @@ COMMIT_THREADS_MAX = 64
 class CommitThreads:
     """The threads of one topology's bolt tasks in the driver. A task is always called in the same one."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._world = world
         self._threads: dict[int, OwnThread] = {}
         self._lock = threading.Lock()
 
@@ -24,7 +26,7 @@ class CommitThreads:
         with self._lock:
             thread = self._threads.get(index)
             if thread is None:
-                thread = self._threads[index] = OwnThread(f"stormline-commit-{index}")
+                thread = self._threads[index] = OwnThread(self._world, f"stormline-commit-{index}")
         return thread.begin(work, caller)
 
     def run(self, task: int, work: Callable[[], None]) -> None:
@@ -36,7 +38,7 @@ class CommitThreads:
         else:
             thread.call(work)
 
-    def threads(self) -> list[threading.Thread]:
+    def threads(self) -> list[Thread]:
         """Return the threads in which tasks are called."""
         with self._lock:
             return [own.thread for own in self._threads.values()]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from stormline.runtime.world.own_thread import CallAbandoned, OwnThread
+from stormline.runtime.world.world import Thread, World
 from stormline.topology.contracts import IEmitter
 from stormline.topology.spout_parts import method_of
 
@@ -45,7 +46,8 @@ class Emitters:
         in_threads: whether this is the driver.
     """
 
-    def __init__(self, make: Callable[[int], Any], in_threads: bool) -> None:
+    def __init__(self, world: World, make: Callable[[int], Any], in_threads: bool) -> None:
+        self._world = world
         self._make = make
         self._in_threads = in_threads
         self._emitters: dict[int, _Emitter] = {}
@@ -85,7 +87,7 @@ class Emitters:
         with self._lock:
             emitter = self._emitters.get(task)
             if emitter is None:
-                thread = OwnThread(f"stormline-emitter-{task}") if self._in_threads else None
+                thread = OwnThread(self._world, f"stormline-emitter-{task}") if self._in_threads else None
                 emitter = self._emitters[task] = _Emitter(partial(self._make, task), thread)
             return emitter
 
@@ -106,14 +108,14 @@ class Emitters:
             if emitter.thread is not None:
                 emitter.thread.withdraw(caller)
 
-    def running(self) -> list[tuple[int, float, threading.Thread]]:
+    def running(self) -> list[tuple[int, float, Thread]]:
         """Return whose emitters are in a call now: (task, monotonic time at which it began, thread)."""
         with self._lock:
             emitters = list(self._emitters.items())
         found = [(task, e.thread.running_since(), e.thread.thread) for task, e in emitters if e.thread is not None]
         return [(task, since, thread) for task, since, thread in found if since is not None]
 
-    def threads(self) -> list[threading.Thread]:
+    def threads(self) -> list[Thread]:
         """Return the threads in which emitters are called."""
         return [emitter.thread.thread for emitter in self._distinct() if emitter.thread is not None]
 

@@ -211,21 +211,23 @@ class OtherState:
         self._alone = alone
         self._mark = self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
-        self._attributes = {name: self._seen(value) for name, value in self._of(bolt)}
+        self._attributes = self._all_seen(self._of(bolt))
         self._of_classes: list[dict[str, _Seen]] = []
 
     def before_execute(self) -> None:
         """Take note of what the bolt's classes hold."""
         self._mark_of_call = COMMIT_CALLS.mark()
         self._left = _ITEMS_MAX
-        self._of_classes = [{name: self._seen(value) for name, value in self._data_of(k)} for k in self._classes]
+        self._of_classes = [self._all_seen(self._data_of(klass)) for klass in self._classes]
 
     def after_execute(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed what the bolt's classes hold; `who` executed."""
         if not self._undisturbed(self._mark_of_call):
             return
         for klass, before in zip(self._classes, self._of_classes, strict=True):
-            self._compare(before, self._data_of(klass), who, f"class attribute {klass.__name__}'s")
+            now = self._data_of(klass)
+            if before or now:
+                self._compare(before, now, who, f"class attribute {klass.__name__}'s")
 
     def check(self, who: str) -> None:
         """Raise `NotGathered` where `execute` has changed attributes of the bolt that do not travel."""
@@ -235,8 +237,8 @@ class OtherState:
     def _undisturbed(self, mark: int | None) -> bool:
         return mark is not None and mark == COMMIT_CALLS.mark()
 
-    def _compare(self, before: dict[str, _Seen], now: list[tuple[str, Any]], who: str, what: str) -> None:
-        name = self._changed(before, dict(now))
+    def _compare(self, before: dict[str, _Seen], now: dict[str, Any], who: str, what: str) -> None:
+        name = self._changed(before, now)
         if name is not None:
             own = what == "attribute"
             remedy = f"add {name!r} to gathers" if own else "gather in an attribute of the object"
@@ -251,17 +253,21 @@ class OtherState:
                 return name
         return next((name for name in before if name not in present), None) if len(before) > len(present) else None
 
-    def _of(self, bolt: Any) -> list[tuple[str, Any]]:
+    def _of(self, bolt: Any) -> dict[str, Any]:
         names = self._names
-        held = [(name, value) for name, value in getattr(bolt, "__dict__", {}).items() if name not in names]
+        held = {name: value for name, value in getattr(bolt, "__dict__", {}).items() if name not in names}
         for name in _slot_names(type(bolt)):  # type: ignore[arg-type]  # mypy takes a type[Any] for unhashable
             if name not in names and hasattr(bolt, name):
-                held.append((name, getattr(bolt, name)))  # noqa: PERF401
+                held[name] = getattr(bolt, name)
         return held
 
-    def _data_of(self, klass: type) -> list[tuple[str, Any]]:
+    def _data_of(self, klass: type) -> dict[str, Any]:
         held = vars(klass)
-        return [(name, held[name]) for name in _data_names(klass, len(held)) if name in held]
+        names = _data_names(klass, len(held))
+        return {name: held[name] for name in names if name in held} if names else {}
+
+    def _all_seen(self, values: dict[str, Any]) -> dict[str, _Seen]:
+        return {name: self._seen(value) for name, value in values.items()} if values else {}
 
     def _seen(self, value: Any) -> _Seen:
         held = self._held(value)
@@ -293,11 +299,11 @@ class OtherState:
 
 @lru_cache(maxsize=256)  # it is asked around each call of `execute`
 def _data_names(klass: type, entries: int) -> tuple[str, ...]:
-    """Return under which names a class that has so many `entries` holds data, and not code."""
+    """Return under which names a class that has so many `entries` holds data, and not code, nor what is abc's own."""
     return tuple(
         name
         for name, value in list(vars(klass).items())
-        if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
+        if not (name == "_abc_impl" or name.startswith("__") or callable(value) or hasattr(value, "__get__"))
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import dataclasses
 import logging
 import threading
@@ -22,6 +23,7 @@ from stormline.runtime.tuples.columns import Columns, Tuples
 from stormline.runtime.tuples.grouping_key import Key
 from stormline.runtime.tuples.packing import unregistered_field
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import REAL, World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.commit_participants import CommitToken
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
@@ -38,7 +40,7 @@ from stormline.topology.tuples import TupleSource
 log = logging.getLogger("stormline")
 
 _DEFAULTS = {key: known.default for key, known in KNOWN_KEYS.items() if known.default is not None}
-_ATOMS = (str, bytes, int, float, bool, type(None))
+_ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
 
 Outlet = tuple[str, StreamDeclaration, Sequence[Edge], frozenset[int]]
 """A stream of a component: its name and declaration, its subscriptions, and the tasks that these may reach."""
@@ -64,14 +66,36 @@ def registry_of(plan: Plan) -> Registry:
     return Registry(registration for registration, _ in merged.values())
 
 
+_MAKES_AND_READS = ("__new__", "__reduce_ex__", "__reduce__", "__getstate__", "__getattribute__")
+_HOOKS_OF_COPY = ("__copy__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
+
+
+def _is_copied_plainly(obj: Any) -> bool:
+    """Tell whether all that copy.copy does with an object is to make one of its class and to update its __dict__."""
+    kind = type(obj)
+    return (
+        hasattr(obj, "__dict__")
+        and all(getattr(kind, name, None) is getattr(object, name, None) for name in _MAKES_AND_READS)
+        and not any(hasattr(obj, name) for name in _HOOKS_OF_COPY)
+        and kind not in copyreg.dispatch_table
+        and not any(vars(klass).get("__slots__") for klass in kind.__mro__)
+        and type(obj.__reduce_ex__(4)) is tuple  # it can be
+    )
+
+
 class TaskEnvironment:
     """Configurations, contexts, prepared BasicBolts, emitters and routing of one process. Tasks share it.
+
+    Several threads fill its dicts, and lock nothing: what is made first, by `setdefault`, is what all of them get.
 
     `driver_conf`: what each `conf` holds in the driver, and in no other process.
     """
 
-    def __init__(self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def __init__(
+        self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({}), world: World = REAL
+    ) -> None:
         self.plan = plan
+        self.world = world
         self._driver_conf = driver_conf
         self.epoch = epoch
         self.registry = registry_of(plan)
@@ -80,16 +104,17 @@ class TaskEnvironment:
         self.commit_ids: dict[TransactionAttempt, int] = {}
         """By attempt: see `work_on`."""
         self._basic_bolts: dict[int, IBasicBolt] = {}
-        self.emitters = Emitters(self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
-        self.commit_threads = CommitThreads()
-        self.commit_resources = CommitResources()
-        self.calls = Calls()
-        self.closed = threading.Event()
+        self.emitters = Emitters(world, self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
+        self.commit_threads = CommitThreads(world)
+        self.commit_resources = CommitResources(world)
+        self.calls = Calls(world)
+        self.closed = world.event()
         self._keys: dict[int, Key] = {}
         self._customs: dict[tuple[int, int], Edge] = {}
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
         self._outlets: dict[str, tuple[bool, Sequence[Outlet]]] = {}
+        self._declared_bolts: dict[str, tuple[AnyBatchBolt, bool]] = {}
         self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
     def conf(self, component: str) -> Conf:
@@ -97,7 +122,7 @@ class TaskEnvironment:
         conf = self._confs.get(component)
         if conf is None:
             own = self.plan.components[component].component.config
-            conf = self._confs[component] = {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf}
+            conf = self._confs.setdefault(component, {**_DEFAULTS, **self.plan.config, **own, **self._driver_conf})
         return conf
 
     def debug(self, component: str) -> bool:
@@ -108,8 +133,8 @@ class TaskEnvironment:
         """Return the context of a task."""
         context = self._contexts.get(task)
         if context is None:
-            context = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
-            self._contexts[task] = context
+            made = TaskContext(self.plan, self.epoch, component, task, self.commit_ids, self.conf(component))
+            context = self._contexts.setdefault(task, made)
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
@@ -138,14 +163,25 @@ class TaskEnvironment:
 
     def fresh_bolt(self, component: str) -> AnyBatchBolt:
         """Return a fresh copy of the declared BatchBolt."""
-        declared = self.plan.components[component].component.obj
-        assert isinstance(declared, AnyBatchBolt)
+        declared, plain = self._declared_bolts.get(component) or self._declared_bolt(component)
+        if plain:
+            held = vars(declared)
+            if _ATOMS.issuperset(map(type, held.values())):  # all that copy.copy would do, in a fraction of the time
+                made: AnyBatchBolt = object.__new__(type(declared))
+                vars(made).update(held)
+                return made
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared
         # What stands in __slots__ makes the state a tuple.
-        if state is None or (type(state) is dict and all(type(value) in _ATOMS for value in state.values())):
+        if state is None or (type(state) is dict and _ATOMS.issuperset(map(type, state.values()))):
             return copy.copy(declared)
         return copy.deepcopy(declared)
+
+    def _declared_bolt(self, component: str) -> tuple[AnyBatchBolt, bool]:
+        declared = self.plan.components[component].component.obj
+        assert isinstance(declared, AnyBatchBolt)
+        found = self._declared_bolts[component] = declared, _is_copied_plainly(declared)
+        return found
 
     def basic_bolt(self, component: str, task: int) -> IBasicBolt:
         """Return the prepared BasicBolt of a task, prepared once in this process."""
@@ -158,7 +194,7 @@ class TaskEnvironment:
             context.renew()
             add_auto_hooks(context)
             made.prepare(self.conf(component), context)
-            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context))
+            bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context, self.world))
         return bolt
 
     def _made_emitter(self, task: int) -> Any:
@@ -261,7 +297,7 @@ class TaskEnvironment:
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
         closes += [*self.emitters.closes(), self.commit_threads.close, *self.commit_resources.closes()]
-        closes += [context.clean_up for context in self._contexts.values()]
+        closes += [context.clean_up for context in list(self._contexts.values())]
         for close in closes:
             try:
                 close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from stormline.runtime.errors import InvalidHook
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tuples.columns import Columns, Row, Tuples
+from stormline.runtime.world.world import World
 from stormline.topology.config import AUTO_TASK_HOOKS
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
@@ -42,8 +42,8 @@ class _Told:
             hook.emit(info)
 
 
-def _executed(hooks: Hooks, tup: Tuple, task: int, begun: float) -> None:
-    info = BoltExecuteInfo(tup, task, (time.perf_counter() - begun) * 1000)
+def _executed(hooks: Hooks, tup: Tuple, task: int, secs: float) -> None:
+    info = BoltExecuteInfo(tup, task, secs * 1000)
     for hook in hooks:
         hook.bolt_execute(info)
 
@@ -51,7 +51,8 @@ def _executed(hooks: Hooks, tup: Tuple, task: int, begun: float) -> None:
 class _HookedBatchBolt(IBatchBolt):
     """A prepared BatchBolt whose hooks hear of each tuple."""
 
-    def __init__(self, bolt: IBatchBolt, hooks: Hooks, task: int) -> None:
+    def __init__(self, bolt: IBatchBolt, hooks: Hooks, task: int, world: World) -> None:
+        self._monotonic = world.monotonic
         self._bolt = bolt
         self._hooks = hooks
         self._task = task
@@ -60,9 +61,9 @@ class _HookedBatchBolt(IBatchBolt):
         raise AssertionError("the bolt is prepared")
 
     def execute(self, tup: Tuple) -> None:
-        begun = time.perf_counter()
+        begun = self._monotonic()
         self._bolt.execute(tup)
-        _executed(self._hooks, tup, self._task, begun)
+        _executed(self._hooks, tup, self._task, self._monotonic() - begun)
 
     def finish_batch(self) -> None:
         self._bolt.finish_batch()
@@ -71,21 +72,22 @@ class _HookedBatchBolt(IBatchBolt):
 class _HookedBasicBolt(IBasicBolt):
     """A prepared BasicBolt whose hooks hear of each tuple."""
 
-    def __init__(self, bolt: IBasicBolt, hooks: Hooks, task: int) -> None:
+    def __init__(self, bolt: IBasicBolt, hooks: Hooks, task: int, world: World) -> None:
+        self._monotonic = world.monotonic
         self._bolt = bolt
         self._hooks = hooks
         self._task = task
 
     def execute(self, tup: Tuple, collector: Collector) -> None:
-        begun = time.perf_counter()
+        begun = self._monotonic()
         self._bolt.execute(tup, collector)
-        _executed(self._hooks, tup, self._task, begun)
+        _executed(self._hooks, tup, self._task, self._monotonic() - begun)
 
     def cleanup(self) -> None:
         self._bolt.cleanup()
 
 
-def hooked_batch_bolt(bolt: AnyBatchBolt, context: TaskContext, collector: TaskCollector) -> AnyBatchBolt:
+def hooked_batch_bolt(bolt: AnyBatchBolt, context: TaskContext, collector: TaskCollector, world: World) -> AnyBatchBolt:
     """Return what executes and finishes in place of a prepared bolt: itself, where there is no hook."""
     context.prepared()
     if not context.hooks:
@@ -93,13 +95,13 @@ def hooked_batch_bolt(bolt: AnyBatchBolt, context: TaskContext, collector: TaskC
     tell_of_emits(context, collector)
     if isinstance(bolt, IArrowBatchBolt):
         return bolt
-    return _HookedBatchBolt(bolt, context.hooks, context.this_task_id)
+    return _HookedBatchBolt(bolt, context.hooks, context.this_task_id, world)
 
 
-def hooked_basic_bolt(bolt: IBasicBolt, context: TaskContext) -> IBasicBolt:
+def hooked_basic_bolt(bolt: IBasicBolt, context: TaskContext, world: World) -> IBasicBolt:
     """Return what executes in place of a prepared bolt: itself, where there is no hook."""
     context.prepared()
-    return _HookedBasicBolt(bolt, context.hooks, context.this_task_id) if context.hooks else bolt
+    return _HookedBasicBolt(bolt, context.hooks, context.this_task_id, world) if context.hooks else bolt
 
 
 def tell_of_emits(context: TaskContext, collector: TaskCollector) -> None:

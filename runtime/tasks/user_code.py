@@ -6,8 +6,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable
-from threading import get_ident
-from time import monotonic
+from threading import current_thread, get_ident, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -100,14 +99,14 @@ def run_guarded(of: UserCode, where: str, call: Callable[..., T], *args: Any) ->
     component, task, attempt, calls = of
     running, thread = calls.running, get_ident()
     outer = running.get(thread)  # the call that this one is within, if any
-    running[thread] = (component, task, where, attempt, monotonic())
+    running[thread] = (component, task, where, attempt, calls.monotonic())
     try:
         return call(*args)
     except AttemptAborted:
         return ABORTED
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # SystemExit, GeneratorExit, CancelledError: they end a batch, not a worker
+        if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():  # a worker gets Ctrl-C there
+            raise
         return failure_of(error, component, task, where)
     finally:
         running[thread] = outer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Sequence
 
+from stormline.runtime.world.world import Empty, Queue, World
 
-def run_side_by_side(calls: Sequence[Callable[[], None]], threads_max: int) -> None:
+
+def run_side_by_side(world: World, calls: Sequence[Callable[[], None]], threads_max: int) -> None:
     """Run all of `calls`, at most `threads_max` at a time, and return when all have ended.
 
     The threads are daemons (those of a ThreadPoolExecutor are waited for when the process ends, also where user code
@@ -16,14 +16,14 @@ def run_side_by_side(calls: Sequence[Callable[[], None]], threads_max: int) -> N
     if len(calls) == 1:
         calls[0]()
         return
-    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    todo: Queue[int] = world.queue()
     errors: dict[int, BaseException] = {}
 
     def work() -> None:
         while True:
             try:
                 index = todo.get_nowait()
-            except queue.Empty:
+            except Empty:
                 return
             try:
                 calls[index]()
@@ -32,12 +32,7 @@ def run_side_by_side(calls: Sequence[Callable[[], None]], threads_max: int) -> N
 
     for index in range(len(calls)):
         todo.put(index)
-    threads = [
-        threading.Thread(target=work, daemon=True, name=f"stormline-commit-{n}")
-        for n in range(min(threads_max, len(calls)))
-    ]
-    for thread in threads:
-        thread.start()
+    threads = [world.start_thread(f"stormline-commit-{n}", work) for n in range(min(threads_max, len(calls)))]
     for thread in threads:
         thread.join()
     if errors:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 from stormline.runtime.world.thread_stack import waiting_for
+from stormline.runtime.world.world import Condition, World
 from stormline.topology.errors import FailedException
 
 T = TypeVar("T")
@@ -21,7 +20,7 @@ class CallAbandoned(FailedException):
 class Call(Generic[T]):
     """A call that waits for its turn in a thread, runs, or has ended."""
 
-    def __init__(self, work: Callable[[], T], caller: object, changed: threading.Condition, thread: int | None) -> None:
+    def __init__(self, work: Callable[[], T], caller: object, changed: Condition, thread: int | None) -> None:
         self.work = work
         self.caller = caller
         self.begun: float | None = None
@@ -55,12 +54,12 @@ class OwnThread:
     a call that hangs. The thread never keeps the process from ending.
     """
 
-    def __init__(self, name: str) -> None:
-        self._changed = threading.Condition()
+    def __init__(self, world: World, name: str) -> None:
+        self._world = world
+        self._changed = world.condition()
         self._calls: deque[Call[Any]] = deque()  # the first of them runs, or is about to
         self._closed = False
-        self.thread = threading.Thread(target=self._work, daemon=True, name=name)
-        self.thread.start()
+        self.thread = world.start_thread(name, self._work)
 
     def begin(self, work: Callable[[], T], caller: object = None) -> Call[T]:
         """Let the thread run `work` when its turn comes, on behalf of `caller`."""
@@ -101,7 +100,7 @@ class OwnThread:
                 self._changed.wait()
             if not self._calls:
                 return None
-            self._calls[0].begun = time.monotonic()
+            self._calls[0].begun = self._world.monotonic()
             return self._calls[0]
 
     def _work(self) -> None:
@@ -114,3 +113,4 @@ class OwnThread:
                 self._calls.popleft()
                 call.ended = True
                 self._changed.notify_all()
+                del call  # all that it was called with, and what it gave, would else live until the next one

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from time import monotonic
 from typing import NamedTuple
 
 from stormline.runtime.world.thread_stack import place_of
+from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 
 
@@ -30,7 +30,9 @@ class Calls:
     A call is of many tuples, so that it costs nothing a tuple.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self.monotonic = world.monotonic
+        """The clock by which calls are noted."""
         self.running: dict[int, RunningCall | None] = {}
         """By thread. `run_guarded` writes it, for its own thread; None stays where there was one."""
 
@@ -42,7 +44,7 @@ class Calls:
                 continue
             # Where one is within another, the inner one is the one that waits for nobody.
             component, task, where, attempt, begun = call
-            took = monotonic() - begun
+            took = self.monotonic() - begun
             if took >= secs and (attempts is None or attempt in attempts):
                 who = f"{where} of {component!r}" + ("" if task is None else f", task {task},")
                 text = f"{who} for {took:.1f} s, in transaction {attempt}, at {place_of(thread)}"

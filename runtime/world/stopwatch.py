@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
+
+from stormline.runtime.world.world import World
 
 T = TypeVar("T")
 
@@ -12,16 +13,17 @@ T = TypeVar("T")
 class Stopwatch:
     """Runs between a generator's own steps. Wall time, so that a bolt that waits for a service counts as busy."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._monotonic = world.monotonic
         self._total = 0.0
         self._since = 0.0
 
     def secs(self) -> float:
         """Return the seconds so far; asked from within the generator."""
-        return self._total + time.perf_counter() - self._since
+        return self._total + self._monotonic() - self._since
 
     def _start(self) -> None:
-        self._since = time.perf_counter()
+        self._since = self._monotonic()
 
     def _stop(self) -> None:
         self._total = self.secs()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from stormline.runtime.world.world import Thread
+
 FRAMES_MAX = 5
 
 # As frames name it, to the letter: on an executor the zip of a bundle is "./x.zip".
@@ -52,7 +54,7 @@ def place_of(thread: int) -> str:
     return users if users == innermost else f"{users}, which has called {innermost}"
 
 
-def stack_of(thread: threading.Thread) -> str:
+def stack_of(thread: Thread) -> str:
     """Return the innermost calls that a thread is in, a line each and one of its code; "" where it has ended."""
     frame = sys._current_frames().get(thread.ident or 0)
     return "".join(traceback.format_stack(frame)[-FRAMES_MAX:]) if frame else ""

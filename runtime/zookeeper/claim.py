@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +18,11 @@ from kazoo.exceptions import (
 
 from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, ZooKeeperDenied
 from stormline.runtime.state.driver_identity import DriverIdentity
-from stormline.runtime.state.driver_mark import leave_mark
 from stormline.runtime.state.graph_changes import check_description
 from stormline.runtime.state.state_store import CheckState, check_sizes
 from stormline.runtime.state.state_tree import FOLDER, StateTree, used_up
 from stormline.runtime.state.stored_value import seal, unseal
+from stormline.runtime.world.world import World
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
 from stormline.topology.config import ZOOKEEPER_ROOT
 from stormline.topology.errors import shown
@@ -99,6 +97,7 @@ def refusal(results: list[Any]) -> tuple[int, Exception] | None:
 
 
 def claim(
+    world: World,
     session: ZooKeeperSession,
     node: str,
     registry: Registry,
@@ -111,9 +110,9 @@ def claim(
     """Take the topology over, or change nothing; see `ZooKeeperStateStore.open` for what is raised."""
     topology_id = node.rpartition("/")[2]
     _check_not_within_another(session, node)
-    token = uuid.uuid4().hex
-    me = DriverIdentity.this_process(session_timeout_ms, token)
-    leave_mark(token)
+    token = world.new_id()
+    me = DriverIdentity.this_process(world, session_timeout_ms, token)
+    world.machine.leave_mark(token)
     sealed = None if description is None else seal(description, PLAIN)
     if sealed is not None:
         check_sizes([(f"{node}/topology", len(sealed))], CREATED_MAX * session.acl_bytes)
@@ -126,15 +125,15 @@ def claim(
             if stored.owner is not None and stored.owner.token == token:
                 return Claim(stored.owner, stored.owner_version, _read_tree(session, node, registry))
             if stored.live is not None:
-                alive = stored.live.alive()
+                alive = stored.live.alive(world.machine)
                 wait_ms = stored.live.session_timeout_ms + VANISH_MARGIN_MS
-                wait_until = wait_until or time.monotonic() + wait_ms / 1000
+                wait_until = wait_until or world.monotonic() + wait_ms / 1000
                 if alive:
                     raise stored.live.refuse(topology_id, node)
                 if alive is None:
-                    if time.monotonic() > wait_until:
+                    if world.monotonic() > wait_until:
                         raise stored.live.refuse(topology_id, node, f"; its session did not end in {wait_ms} ms")
-                    time.sleep(POLL_SECS)
+                    world.sleep(POLL_SECS)
                     continue
             before = now = None
             if sealed is not None and stored.description is not None:
@@ -145,9 +144,9 @@ def claim(
                 tree = _read_tree(session, node, registry)  # what cannot be read is not claimed
                 check_state(before, now, tree, topology_id, node)
         except NoNodeError:  # it was removed in this moment
-            time.sleep(POLL_SECS)
+            world.sleep(POLL_SECS)
             continue
-        _send(session, node, stored, me, sealed, time.monotonic() + connection_timeout_ms / 1000)
+        _send(session, node, stored, me, sealed, world.monotonic() + connection_timeout_ms / 1000)
 
 
 def _check_not_within_another(session: ZooKeeperSession, node: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from typing import Any
 
 from kazoo.exceptions import NoAuthError, NoNodeError
@@ -12,6 +10,7 @@ from kazoo.protocol.states import EventType, KazooState
 
 from stormline.runtime.errors import Fenced, SessionLost
 from stormline.runtime.state.state_store import OnLost
+from stormline.runtime.world.world import World
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
@@ -32,6 +31,7 @@ class Ownership:
 
     def __init__(
         self,
+        world: World,
         session: ZooKeeperSession,
         node: str,
         owner: Owner,
@@ -39,13 +39,14 @@ class Ownership:
         session_secs: float = 0.0,
         why_silent: WhySilent = never_silent,
     ) -> None:
+        self._world = world
         self._session = session
         self._node = node
         self._owner = owner
         self._on_lost = on_lost
         self._session_secs = session_secs
         self._why_silent = why_silent
-        self._lock = threading.Lock()
+        self._lock = world.lock()
         self._lost: StormlineError | None = None
         self._certain = False
         self._connection = 0  # number of the present connection or interruption
@@ -67,7 +68,7 @@ class Ownership:
             if self._lost is not None:
                 return self._lost
             self._lost = error
-        threading.Thread(target=self._session.stop, daemon=True).start()
+        self._world.start_thread("stormline-zookeeper-lost", self._session.stop)
         if self._on_lost is not None:
             self._on_lost(error)
         return error
@@ -115,12 +116,12 @@ class Ownership:
             self._check_later(self._connection)
 
     def _check_later(self, connection: int) -> None:
-        threading.Thread(target=self._check, args=(connection,), daemon=True).start()
+        self._world.start_thread("stormline-zookeeper-check", self._check, connection)
 
     def _check(self, connection: int) -> None:
         """Become certain of the ownership, or lose it; leave both open if the connection is another one meanwhile."""
         while connection == self._connection and self._lost is None:
-            deadline = time.monotonic() + CHECK_SECS
+            deadline = self._world.monotonic() + CHECK_SECS
             try:
                 live, _ = self._session.get_now(f"{self._node}/live", deadline, self._live_changed)
                 data, _ = self._session.get_now(f"{self._node}/owner", deadline)
@@ -132,7 +133,7 @@ class Ownership:
             except StormlineError as error:
                 self.lose(error)
             except CONNECTION_ERRORS:
-                time.sleep(RETRY_SECS)
+                self._world.sleep(RETRY_SECS)
             else:
                 if stored.token != self._owner.token:
                     self.lose(self.fenced(f"epoch {stored.epoch} owns it"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from stormline.runtime.errors import ZooKeeperDenied, ZooKeeperUnreachable
+from stormline.runtime.world.world import World
 from stormline.runtime.zookeeper.security import OPEN, Credentials, ZooKeeperSecurity
 from stormline.runtime.zookeeper.session_keeper import KeepAlive
 from stormline.topology.config import (
@@ -45,12 +44,16 @@ HOSTS_REPEATED = 3
 
 Listener = Callable[[str], None]
 
+MakeClient = Callable[..., Any]
+"""What makes kazoo's client, as `KazooClient` does."""
+
 
 class ZooKeeperSession:
     """A session with the server at `hosts`; `node` is the topology's znode, for messages."""
 
     def __init__(
         self,
+        world: World,
         client: Any,
         hosts: str,
         node: str,
@@ -59,6 +62,7 @@ class ZooKeeperSession:
         credentials: Credentials,
         said: _LastWarning,
     ) -> None:
+        self._world = world
         self._client = client
         self._security = security
         self._credentials = credentials
@@ -66,7 +70,7 @@ class ZooKeeperSession:
         self._hosts = hosts
         self._node = node
         self._connection_timeout_ms = connection_timeout_ms
-        self._up = threading.Event()
+        self._up = world.event()
         self._ended = False
         self._release: Callable[[], None] | None = None
         self._listeners: list[Listener] = []
@@ -75,6 +79,7 @@ class ZooKeeperSession:
     @classmethod
     def connect(
         cls,
+        world: World,
         hosts: str,
         node: str,
         session_timeout_ms: int,
@@ -82,6 +87,7 @@ class ZooKeeperSession:
         debug: bool,
         security: ZooKeeperSecurity = OPEN,
         keep_alive: KeepAlive | None = None,
+        make_client: MakeClient = KazooClient,
     ) -> ZooKeeperSession:
         """Begin a session, and have it kept alive where somebody can; secrets are read here.
 
@@ -91,14 +97,14 @@ class ZooKeeperSession:
         """
         credentials = security.credentials()
         said = _LastWarning()
-        client = KazooClient(
+        client = make_client(
             ",".join([hosts] * HOSTS_REPEATED),
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
             logger=_kazoo_logger(said, debug),
             **credentials.client_options,
         )
-        session = cls(client, hosts, node, connection_timeout_ms, security, credentials, said)
+        session = cls(world, client, hosts, node, connection_timeout_ms, security, credentials, said)
         client.start_async()
         if not session._up.wait(connection_timeout_ms / 1000):
             session.stop()
@@ -123,9 +129,9 @@ class ZooKeeperSession:
 
     def wait_connected(self, deadline: float) -> bool:
         """Wait until connected, but not past `deadline` (monotonic) or the session's end; tell which."""
-        while not self._up.wait(POLL_SECS) and not self._ended and time.monotonic() < deadline:
+        while not self._up.wait(POLL_SECS) and not self._ended and self._world.monotonic() < deadline:
             pass
-        return self._up.is_set() and time.monotonic() < deadline
+        return self._up.is_set() and self._world.monotonic() < deadline
 
     def multi(self, fill: Callable[[Any], None], deadline: float) -> list[Any]:
         """Send one transaction, once, and return its results, among them exceptions where it was refused.
@@ -226,9 +232,7 @@ class ZooKeeperSession:
 
     def stop(self) -> None:
         """End the session: its ephemeral nodes vanish at once where the server can be reached."""
-        thread = threading.Thread(target=self._stop, name="stormline-zookeeper-stop", daemon=True)
-        thread.start()
-        thread.join(STOP_SECS)
+        self._world.start_thread("stormline-zookeeper-stop", self._stop).join(STOP_SECS)
 
     def _stop(self) -> None:
         with contextlib.suppress(Exception):  # its JVM may have gone
@@ -250,13 +254,13 @@ class ZooKeeperSession:
     def _answer(self, result: Any, deadline: float) -> Any:
         """Wait for an answer, while there can be one: kazoo forgets requests made while a session ends."""
         while not result.wait(POLL_SECS):
-            if self._ended or time.monotonic() > deadline:
+            if self._ended or self._world.monotonic() > deadline:
                 raise KazooTimeoutError("no answer")
         return result.get(block=False)
 
     def _repeat(self, call: Callable[[float], Any], path: str) -> Any:
         """Do what may be done twice, until the server has answered."""
-        deadline = time.monotonic() + self._connection_timeout_ms / 1000
+        deadline = self._world.monotonic() + self._connection_timeout_ms / 1000
         while True:
             try:
                 return call(deadline)

@@ -8,25 +8,23 @@
 
 from __future__ import annotations
 
-import secrets
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
-from stormline.runtime.state.driver_mark import remove_mark
 from stormline.runtime.state.state_store import CheckState, OnLost, Op, any_state, check_part
 from stormline.runtime.state.state_tree import Change, next_version, used_up
+from stormline.runtime.world.world import REAL, World
 from stormline.runtime.zookeeper.claim import CHANGED_MEANWHILE, Claim, Owner, claim, refusal
 from stormline.runtime.zookeeper.embedded_server import EmbeddedServer
 from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.zookeeper.ownership import RETRY_SECS, Ownership
 from stormline.runtime.zookeeper.security import OPEN, ZooKeeperSecurity
-from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, ZooKeeperSession
+from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, MakeClient, ZooKeeperSession
 from stormline.topology.identifiers import RESERVED_ROOT
 from stormline.topology.serialization import PLAIN, Registry
 
@@ -41,7 +39,16 @@ class ZooKeeperStateStore:
     which no answer came was applied can be read from the owner.
     """
 
-    def __init__(self, session: ZooKeeperSession, node: str, claimed: Claim, wait_ms: int, ownership: Ownership):
+    def __init__(
+        self,
+        world: World,
+        session: ZooKeeperSession,
+        node: str,
+        claimed: Claim,
+        wait_ms: int,
+        ownership: Ownership,
+    ) -> None:
+        self._world = world
         self.epoch = claimed.owner.epoch
         self._session = session
         self._node = node
@@ -49,7 +56,7 @@ class ZooKeeperStateStore:
         self._owner_version = claimed.owner_version
         self._tree = claimed.tree
         self._wait_ms = wait_ms
-        self._lock = threading.RLock()
+        self._lock = world.lock()
         self._ownership = ownership
         self._server: EmbeddedServer | None = None
 
@@ -71,6 +78,8 @@ class ZooKeeperStateStore:
         security: ZooKeeperSecurity = OPEN,
         server: EmbeddedServer | None = None,
         why_silent: WhySilent = never_silent,
+        world: World = REAL,
+        make_client: MakeClient = KazooClient,
     ) -> ZooKeeperStateStore:
         """Take the ownership of a topology, with all its state; or change nothing.
 
@@ -88,6 +97,7 @@ class ZooKeeperStateStore:
                 are found must be.
             server: the one at `hosts`, where it is this driver's own.
             why_silent: says, when the session has ended, what kept this process from its pings.
+            make_client: makes kazoo's client.
 
         Raises:
             ZooKeeperUnreachable: nothing that is a ZooKeeper answers within the connection timeout.
@@ -111,10 +121,11 @@ class ZooKeeperStateStore:
         node = f"{root}/{check_part(topology_id, 'topology id')}"
         keep_alive = None if server is None else server.keep_alive
         session = ZooKeeperSession.connect(
-            hosts, node, session_timeout_ms, connection_timeout_ms, debug, security, keep_alive
+            world, hosts, node, session_timeout_ms, connection_timeout_ms, debug, security, keep_alive, make_client
         )
         try:
             claimed = claim(
+                world,
                 session,
                 node,
                 registry,
@@ -124,8 +135,8 @@ class ZooKeeperStateStore:
                 session_timeout_ms,
                 connection_timeout_ms,
             )
-            ownership = Ownership(session, node, claimed.owner, on_lost, session_timeout_ms / 1000, why_silent)
-            store = cls(session, node, claimed, session_timeout_ms + connection_timeout_ms, ownership)
+            ownership = Ownership(world, session, node, claimed.owner, on_lost, session_timeout_ms / 1000, why_silent)
+            store = cls(world, session, node, claimed, session_timeout_ms + connection_timeout_ms, ownership)
             store._lean_on(server)
             store._ownership.raise_if_lost()
         except BaseException:
@@ -155,10 +166,10 @@ class ZooKeeperStateStore:
             self._ownership.raise_if_lost()
             changes = self._tree.plan(ops)
             # By a random step, so that no clone of this process makes the same write: each tells its own from it.
-            owner = replace(self._owner, writes=self._owner.writes + 1 + secrets.randbelow(WRITES_STEP_MAX))
-            deadline = time.monotonic() + self._wait_ms / 1000
+            owner = replace(self._owner, writes=self._owner.writes + 1 + self._world.random_below(WRITES_STEP_MAX))
+            deadline = self._world.monotonic() + self._wait_ms / 1000
             while not self._applied(owner, changes, deadline):
-                time.sleep(RETRY_SECS)
+                self._world.sleep(RETRY_SECS)
                 self._ownership.raise_if_lost()
             self._check_files()
             self._owner = owner
@@ -184,7 +195,7 @@ class ZooKeeperStateStore:
     def close(self) -> None:
         """Give the ownership up, at once where the server can be reached."""
         self._ownership.give_up()
-        remove_mark(self._owner.token)
+        self._world.machine.remove_mark(self._owner.token)
 
     def _applied(self, owner: Owner, changes: Sequence[Change], deadline: float) -> bool:
         """Send a write; True: it is durable. False: it was not applied, and may be sent again."""
@@ -248,7 +259,7 @@ class ZooKeeperStateStore:
             except NoAuthError:
                 raise self._ownership.lose(self._session.denied(self._node)) from None
             except CONNECTION_ERRORS:
-                time.sleep(RETRY_SECS)
+                self._world.sleep(RETRY_SECS)
                 continue
             stored = Owner.unseal(data, f"{self._node}/owner")
             if (stored, stat.version) == (owner, next_version(self._owner_version)):

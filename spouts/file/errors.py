@@ -16,7 +16,11 @@ class FileMissing(StormlineError, FileNotFoundError):
 
     @classmethod
     def at(cls, path: str) -> FileMissing:
-        """Build the message for a path without wildcards that leads nowhere."""
+        """Return the error for a path without wildcards that leads nowhere.
+
+        Args:
+            path (str): the path.
+        """
         return cls(
             f"file {path!r} does not exist on {socket.gethostname()}; the driver and every executor read the files, "
             "so put it under this path on all of them, or correct the paths given to FileTransactionalSpout"
@@ -28,7 +32,12 @@ class FileVanished(StormlineError, FileNotFoundError):
 
     @classmethod
     def at(cls, path: str, size: int) -> FileVanished:
-        """Build the message for a file of `size` bytes that is gone."""
+        """Return the error for a file that is gone.
+
+        Args:
+            path (str): its path.
+            size (int): bytes that it had.
+        """
         return cls(
             f"file {path!r} does not exist on {socket.gethostname()}; the stored state has it with {size} bytes and "
             "needs it to give the same batches again; put the same file back (under this path on the driver and "
@@ -46,13 +55,26 @@ class FileChanged(StormlineError, ValueError):
 
     @classmethod
     def size(cls, path: str, stored: int, found: int) -> FileChanged:
-        """Build the message for a file that grew or shrank."""
+        """Return the error for a file that grew or shrank.
+
+        Args:
+            path (str): its path.
+            stored (int): bytes that it had.
+            found (int): bytes that it has now.
+        """
         verb = "grew" if found > stored else "shrank"
         return cls(f"file {path!r} {verb}: the stored state has it with {stored} bytes, found {found}; {cls.REMEDY}")
 
     @classmethod
     def content(cls, path: str, what: str, stored: int, found: int) -> FileChanged:
-        """Build the message for bytes that are not what they were."""
+        """Return the error for bytes that are not what they were.
+
+        Args:
+            path (str): path of the file.
+            what (str): which part of it.
+            stored (int): the checksum that the part had.
+            found (int): the checksum that it has now.
+        """
         return cls(
             f"file {path!r} has other content than when it was first read: {what} had the checksum {stored:08x}, "
             f"found {found:08x}; {cls.REMEDY}"
@@ -76,7 +98,13 @@ class BadLine(StormlineError, ValueError):
 
     @classmethod
     def at(cls, path: str, line: int, problem: str) -> BadLine:
-        """Build the message for the row that begins in `line` (from 1)."""
+        """Return the error for a row.
+
+        Args:
+            path (str): path of the file.
+            line (int): number of the line in which the row begins, from 1.
+            problem (str): what is wrong with it.
+        """
         return cls(
             f"{path}:{line}: {problem}; pass on_bad_line='skip' to FileTransactionalSpout to count, log and leave out "
             "such rows, or correct the file before the first run"
@@ -88,7 +116,14 @@ class LateRow(StormlineError, ValueError):
 
     @classmethod
     def at(cls, path: str, line: int, order_by: str, order_window: int) -> LateRow:
-        """Build the message for the row that begins in `line` (from 1)."""
+        """Return the error for a row.
+
+        Args:
+            path (str): path of the file.
+            line (int): number of the line in which the row begins, from 1.
+            order_by (str): name of the field that rows are ordered by.
+            order_window (int): rows that a row may stand behind its place.
+        """
         return cls(
             f"{path}:{line}: the row's {order_by!r} is earlier than that of a row which stands more than "
             f"order_window={order_window} rows before it and was taken already; pass a larger order_window to "
@@ -101,7 +136,15 @@ class MixedOrder(StormlineError, TypeError):
 
     @classmethod
     def of(cls, order_by: str, kind: str, first: str, got: str, at: str) -> MixedOrder:
-        """Build the message for a row, at `at`, of another kind than the first one, at `first`."""
+        """Return the error for a row of another kind than the first one.
+
+        Args:
+            order_by (str): name of the field that rows are ordered by.
+            kind (str): type of its value in the first row.
+            first (str): where the first row is.
+            got (str): type of its value in this row.
+            at (str): where this row is.
+        """
         return cls(
             f"{at}: {order_by!r} is a {got}, but a {kind} at {first}: rows cannot be ordered by both; convert the "
             "files, or pass types={…} to FileTransactionalSpout that makes one kind of both"

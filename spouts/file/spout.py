@@ -35,35 +35,38 @@ class FileTransactionalSpout(ITransactionalSpout):
     start. The driver and every executor must see the files under the same real paths.
 
     Args:
-        paths: One path or several, relative to the current directory of the driver; globs, with `**` too, may match
-            nothing yet. `glob.escape` takes the meaning from `*`, `?` and `[` in a name. At most 40,000 files.
-        fields: CSV and Parquet: the columns to take, in this order; None: all columns of the first file, which must
-            then exist when the topology is declared. JSON Lines: the keys to take. Text: a name for the one
-            field, which is "line" otherwise.
-        format: "csv" (values are text, "" where empty; blank lines are no rows), "jsonl" (blank lines are no
-            rows), "text" (every line is a row) or "parquet" (needs `stormline[parquet]`). Lines end with \\n or
-            \\r\\n. Compressed files will not do (Parquet's own compression does): no part of one can be read alone.
-        rows_per_batch: Rows of one batch; only the last batch before the end of the data has fewer.
-        on_bad_line: "error": a row that cannot be read stops the topology, naming file and line. "skip": such rows are
-            counted, logged and left out; a batch then has fewer rows.
-        encoding: Of the files of lines; one in which ASCII characters are single bytes. A byte order mark is left out.
-        delimiter: CSV: what separates values.
-        header: CSV: whether the first row of each file names its columns; it must be the same in all files.
+        paths (Paths): One path or several, relative to the current directory of the driver; globs, with `**` too, may
+            match nothing yet. `glob.escape` takes the meaning from `*`, `?` and `[` in a name. At most 40,000 files.
+        fields (Sequence[str] | None): CSV and Parquet: the columns to take, in this order; None: all columns of the
+            first file, which must then exist when the topology is declared. JSON Lines: the keys to take. Text: a name
+            for the one field, which is "line" otherwise.
+        format (str): "csv" (values are text, "" where empty; blank lines are no rows), "jsonl" (blank lines are no
+            rows), "text" (every line is a row) or "parquet" (needs `stormline[parquet]`). Lines end with \\n or \\r\\n.
+            Compressed files will not do (Parquet's own compression does): no part of one can be read alone.
+        rows_per_batch (int): Rows of one batch; only the last batch before the end of the data has fewer.
+        on_bad_line (str): "error": a row that cannot be read stops the topology, naming file and line. "skip": such
+            rows are counted, logged and left out; a batch then has fewer rows.
+        encoding (str): Of the files of lines; one in which ASCII characters are single bytes. A byte order mark is left
+            out.
+        delimiter (str): CSV: what separates values.
+        header (bool): CSV: whether the first row of each file names its columns; it must be the same in all files.
             Without, `fields` names all columns.
-        types: CSV: for some fields, what makes a value of the text, as {"distance": float}; what it raises makes
-            the row a bad one. It must give the same value for the same text every time.
-        defaults: JSON Lines: for some fields, the value where the key is missing. Elsewhere that is a bad row.
-        order_by: CSV and JSON Lines: one of the fields, a time. All files are then read side by side, and their rows
-            come in the order of this field, across files and batches; rows of the same time in the order of their
-            files' paths. A time is a number, a `datetime`, or text: a number, or ISO 8601 (without a time zone: UTC).
-            A row without one (None or "") goes with the row before it in its file. A batch is emitted by one task,
-            in order; with several tasks the batches take turns. The driver reads all rows, too, to plan (some 200,000
-            a second). A file that appears later joins the others; what it has of times that are past comes next, and
-            a warning names it. Emitted as rows in any case.
-        order_window: How many rows a row may stand behind its place in its own file, at most 10,000: so many rows of
-            each file, beside the next, are looked at for the earliest. 0: each file is in order.
-        on_late_row: "error": a row that stands further behind stops the topology, naming file and line. "keep": such
-            rows are emitted when they are met, ordered within their batch, counted and logged.
+        types (Mapping[str, Callable[[str], Any]] | None): CSV: for some fields, what makes a value of the text, as
+            {"distance": float}; what it raises makes the row a bad one. It must give the same value for the same text
+            every time.
+        defaults (Mapping[str, Any] | None): JSON Lines: for some fields, the value where the key is missing. Elsewhere
+            that is a bad row.
+        order_by (str | None): CSV and JSON Lines: one of the fields, a time. All files are then read side by side, and
+            their rows come in the order of this field, across files and batches; rows of the same time in the order of
+            their files' paths. A time is a number, a `datetime`, or text: a number, or ISO 8601 (without a time zone:
+            UTC). A row without one (None or "") goes with the row before it in its file. A batch is emitted by one
+            task, in order; with several tasks the batches take turns. The driver reads all rows, too, to plan (some
+            200,000 a second). A file that appears later joins the others; what it has of times that are past comes
+            next, and a warning names it. Emitted as rows in any case.
+        order_window (int): How many rows a row may stand behind its place in its own file, at most 10,000: so many rows
+            of each file, beside the next, are looked at for the earliest. 0: each file is in order.
+        on_late_row (str): "error": a row that stands further behind stops the topology, naming file and line. "keep":
+            such rows are emitted when they are met, ordered within their batch, counted and logged.
 
     Raises:
         InvalidFileSpout, UnknownField, MissingExtra: the arguments do not go together.

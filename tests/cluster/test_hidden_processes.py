@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from stormline.runtime.state.driver_identity import DriverIdentity
+from stormline.runtime.world.world import REAL
 
 NOBODY = "65534"
 ASKS = """
 import json, sys
 from stormline.runtime.state.driver_identity import DriverIdentity
-print(DriverIdentity.from_data(json.loads(sys.argv[1])).alive())
+from stormline.runtime.world.machine import Machine
+print(DriverIdentity.from_data(json.loads(sys.argv[1])).alive(Machine()))
 """
 
 
@@ -43,7 +45,7 @@ def seen_by_nobody(holder: DriverIdentity, hidepid: str) -> str:
     reason="needs root, to mount /proc and to become another user",
 )
 def test_a_driver_that_proc_hides_from_other_users_is_not_taken_for_dead() -> None:
-    me = DriverIdentity.this_process(1000, "token")
+    me = DriverIdentity.this_process(REAL, 1000, "token")
     assert seen_by_nobody(me, "0") == "True"
     assert seen_by_nobody(me, "1") == "None"
     assert seen_by_nobody(me, "2") == "None"

@@ -15,6 +15,7 @@ from stormline.runtime.errors import InvalidPath, NewerState, StateCorrupt, Stat
 from stormline.runtime.state.driver_identity import DriverIdentity
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.state.stored_value import seal
+from stormline.runtime.world.world import REAL
 from stormline.topology.errors import StormlineError
 from stormline.topology.serialization import PLAIN
 from tests.services.zookeeper_backend import ZooKeeperBackend
@@ -107,7 +108,7 @@ class TestForeignData:
         self.refused(written, StateCorrupt, r"/topo/live names no driver .*; nothing was changed")
 
     def test_a_claim_that_would_stay_for_ever_halts(self, written: ZooKeeperBackend) -> None:
-        claim = dataclasses.replace(DriverIdentity.this_process(1000, "x"), pid=77)
+        claim = dataclasses.replace(DriverIdentity.this_process(REAL, 1000, "x"), pid=77)
         self.put(written, "live", seal(claim.to_data(), PLAIN), ephemeral=False)
         self.refused(written, StateCorrupt, r"/topo/live would outlive its driver.*Delete it if no .*process 77")
 

@@ -6,14 +6,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stormline.runtime.errors import AlreadyRunning, Fenced, InvalidPath, SessionLost, ZooKeeperUnreachable
-from stormline.runtime.state import driver_identity as holder_module
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.world.machine import Machine
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper import claim as claiming
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.topology.errors import StormlineError
@@ -27,6 +29,16 @@ from tests.kits.components import eventually
 from tests.services.zookeeper_backend import ZooKeeperBackend, hear, tell
 from tests.services.zookeeper_proxy import ZooKeeperProxy
 from tests.services.zookeeper_server import ZooKeeperServer
+
+
+class Another(Machine):
+    """A machine that is not the one of the driver before."""
+
+    def boot(self) -> str:
+        return "another"
+
+
+ELSEWHERE = replace(REAL, machine=Another())
 
 
 @pytest.fixture
@@ -69,23 +81,19 @@ class TestTakeOver:
         assert (store.epoch, store.get("a")) == (2, "1")
         assert time.monotonic() - begun < 10
 
-    def test_a_driver_of_another_host_is_given_time_to_vanish(
-        self, backend: ZooKeeperBackend, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_driver_of_another_host_is_given_time_to_vanish(self, backend: ZooKeeperBackend) -> None:
         driver = backend.start_driver(1000)
         assert hear(driver) == "epoch 1"
         driver.kill()
-        monkeypatch.setattr(holder_module, "_machine", lambda: "another")
-        assert backend.open().epoch == 2
+        assert backend.open(world=ELSEWHERE).epoch == 2
 
     def test_a_live_driver_of_another_host_is_refused_in_the_end(
         self, backend: ZooKeeperBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = backend.open(session_timeout_ms=1000)
-        monkeypatch.setattr(holder_module, "_machine", lambda: "another")
         monkeypatch.setattr(claiming, "VANISH_MARGIN_MS", 500)
         with pytest.raises(AlreadyRunning, match=r"is run already by .*its session did not end in 1500 ms; stop"):
-            backend.open()
+            backend.open(world=ELSEWHERE)
         store.write([])
 
     def test_a_driver_that_slept_past_its_session_writes_nothing(self, backend: ZooKeeperBackend) -> None:

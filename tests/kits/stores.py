@@ -9,6 +9,7 @@ from stormline import TransactionAttempt
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.commit_participants import CommitParticipants, CommitResources
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import REAL
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 from stormline.topology.serialization import Registry
 
@@ -28,7 +29,7 @@ class OneCommit:
         def token() -> CommitToken:
             return CommitToken(process.topology, scope, process.epoch, attempt, commit_id)
 
-        self.participants = CommitParticipants(process.resources, attempt, token, process.registry, Calls())
+        self.participants = CommitParticipants(process.resources, attempt, token, process.registry, Calls(REAL))
 
     def take_part(self, attempt: TransactionAttempt, key: Any, open_resource: Any) -> Any:
         return self.participants.take_part("test", attempt, key, open_resource)
@@ -44,7 +45,7 @@ class Process:
         self.epoch = epoch
         self.topology = topology
         self.registry = registry or Registry()
-        self.resources = CommitResources()
+        self.resources = CommitResources(REAL)
         self._attempts = 0
 
     def begin(

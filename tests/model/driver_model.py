@@ -21,6 +21,7 @@ from stormline.runtime.coordination.coordinator import (
 )
 from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, WaveAttempt
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.world.world import REAL
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
 from tests.model.database import Token
@@ -61,7 +62,7 @@ class ModelDriver:
     def __init__(self, server: MemoryStateServer, source: list[int], kind: ComponentKind, pending_max: int) -> None:
         self.store = MemoryStateStore.open(server, TOPOLOGY)
         self.batches = Batches(self.store)
-        self.definitions = BatchDefinitions(self.batches, kind)
+        self.definitions = BatchDefinitions(REAL, self.batches, kind)
         self.source = source
         self.is_opaque = kind is ComponentKind.OPAQUE_SPOUT
         self.issued: list[Process] = []

@@ -59,7 +59,7 @@ COMMITS = (
     ),
     Mutant(
         "failure-on-executors-ignored",
-        "10 stop",
+        "10 stop or replay",
         "FailedException of a committer that is placed on the executors does not fail the attempt.",
         COMMIT_RUNNER,
         "failures += self.there.failures",
@@ -67,7 +67,7 @@ COMMITS = (
     ),
     Mutant(
         "failed-commit-ignored",
-        "10 stop",
+        "10 stop or replay",
         "FailedException of a committer in the driver does not fail the attempt.",
         COMMIT_RUNNER,
         "failures = [task.failure for task in self.here if task.failure is not None]",
@@ -75,7 +75,7 @@ COMMITS = (
     ),
     Mutant(
         "missing-replies-accepted",
-        "5 complete",
+        "5 complete input",
         "A turn of a commit on the executors succeeds although some bolt tasks have not replied.",
         "runtime/commit/executor_turn.py",
         "        if missing:\n",
@@ -92,7 +92,7 @@ COMMITS = (
     ),
     Mutant(
         "task-commits-twice",
-        "7 once",
+        "7 one execution",
         "A Spark task of a commit that Spark runs again calls user code again.",
         "runtime/commit/executor_messages.py",
         "    if spark_attempt == 0:\n",

@@ -7,7 +7,7 @@ from tests.mutants.mutant import Mutant
 INPUT = (
     Mutant(
         "rows-counted-by-segment",
-        "5 complete",
+        "5 complete input",
         "A task counts the rows of the last segment it got, not of all: one that comes twice looks whole.",
         "runtime/processing/stage_runner.py",
         "self._received.get(count, 0) + delivery.rows",
@@ -15,7 +15,7 @@ INPUT = (
     ),
     Mutant(
         "failure-in-one-slot-forgotten",
-        "5 complete",
+        "5 complete input",
         "Of an attempt that failed in one slot, what the last report says counts.",
         "runtime/processing/slot_reports.py",
         "merged.failure = worse(merged.failure, part.failure)",
@@ -23,7 +23,7 @@ INPUT = (
     ),
     Mutant(
         "deferred-of-one-slot-only",
-        "5 complete",
+        "5 complete input",
         "Of the tuples that several slots keep for one task of a commit, only the last slot's are taken.",
         "runtime/processing/slot_reports.py",
         "_together(merged.deferred.get(task), deferred)",

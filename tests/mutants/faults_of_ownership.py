@@ -15,7 +15,7 @@ OWNERSHIP_FAULTS = (
         "between.",
         COMMITTER,
         "                self._proved = begun\n",
-        "                self._proved = passed_secs()\n",
+        "                self._proved = self._world.passed_secs()\n",
     ),
     Mutant(
         "proof-counts-from-its-answer",
@@ -23,7 +23,7 @@ OWNERSHIP_FAULTS = (
         "A proof of the ownership counts from when its answer came: a driver that slept meanwhile begins a commit.",
         COMMITTER,
         "            self._proved = now\n",
-        "            self._proved = passed_secs()\n",
+        "            self._proved = self._world.passed_secs()\n",
     ),
     Mutant(
         "check-of-an-earlier-connection",

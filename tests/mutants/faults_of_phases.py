@@ -103,7 +103,7 @@ PHASES = (
     ),
     Mutant(
         "downstream-of-failed-turn",
-        "10 stop",
+        "10 stop or replay",
         "The bolts downstream of a committer that failed have their turn all the same.",
         "runtime/commit/commit_phase.py",
         "            if failure is not None or self._abandoned:\n                break\n            turn.run",
@@ -111,7 +111,7 @@ PHASES = (
     ),
     Mutant(
         "first-emission-only",
-        "5 complete",
+        "5 complete input",
         "Of what several tasks emit for one task downstream in a commit, only the last is delivered.",
         "runtime/commit/commit_phase.py",
         "                inbox.setdefault(delivery.target_task, []).append(delivery)\n",
@@ -119,7 +119,7 @@ PHASES = (
     ),
     Mutant(
         "gathered-left-behind",
-        "5 complete",
+        "5 complete input",
         "What a bolt has gathered on the executors does not reach its commit.",
         "runtime/commit/commit_phase.py",
         "        if self._deferred.gathered is not None:\n",
@@ -127,7 +127,7 @@ PHASES = (
     ),
     Mutant(
         "emitter-does-not-commit",
-        "10 stop",
+        "10 stop or replay",
         "The emitters of a committer spout are not asked to commit.",
         "runtime/commit/commit_phase.py",
         "        failure = self._commit_emitters()\n",

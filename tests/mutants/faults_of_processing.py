@@ -10,7 +10,7 @@ STAGE_RUNNER = "runtime/processing/stage_runner.py"
 PROCESSING = (
     Mutant(
         "counts-not-compared",
-        "5 complete",
+        "5 complete input",
         "A task finishes its batch whatever the counts of its sources say.",
         STAGE_RUNNER,
         "elif sent.get(run.index, {}) != held.get(run.index, {}):",
@@ -18,7 +18,7 @@ PROCESSING = (
     ),
     Mutant(
         "end-of-input-proves-all",
-        "5 complete",
+        "5 complete input",
         "A task finishes its batch at the end of its input, also where the counts of some sources are missing.",
         STAGE_RUNNER,
         "            if missing:\n",
@@ -26,7 +26,7 @@ PROCESSING = (
     ),
     Mutant(
         "block-of-another-execution",
-        "7 once",
+        "7 one execution",
         "What two executions of one Spark task sent to one slot is taken as one batch.",
         STAGE_RUNNER,
         "self._report.read_from.setdefault(source, block.execution) != block.execution",
@@ -35,7 +35,7 @@ PROCESSING = (
     ),
     Mutant(
         "executions-not-compared",
-        "7 once",
+        "7 one execution",
         "Two slots may have read two executions of one Spark task.",
         "runtime/processing/slot_reports.py",
         "by_place[place].execution != execution",
@@ -43,7 +43,7 @@ PROCESSING = (
     ),
     Mutant(
         "missing-report-accepted",
-        "5 complete",
+        "5 complete input",
         "A wave has been processed although the reports of some Spark tasks have not arrived.",
         "runtime/processing/slot_reports.py",
         "missing = [place for place in expected if place not in by_place]",
@@ -100,7 +100,7 @@ PROCESSING = (
     ),
     Mutant(
         "rows-left-behind",
-        "5 complete",
+        "5 complete input",
         "Tuples that wait in a sender's buffers when it finishes are neither sent nor counted.",
         STAGE_RUNNER,
         "            for route in run.packed_routes:\n",

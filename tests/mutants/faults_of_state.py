@@ -80,7 +80,7 @@ STATE = (
         "Two threads of a driver write at once, with the same version of the owner.",
         STORE,
         "        with self._lock:\n            self._ownership.raise_if_lost()\n            changes",
-        "        with threading.RLock():\n            self._ownership.raise_if_lost()\n            changes",
+        "        with self._world.lock():\n            self._ownership.raise_if_lost()\n            changes",
         seeds_max=6000,
     ),
     Mutant(

@@ -25,7 +25,7 @@ class Mutant:
     """A fault: in `file`, the text `old`, which is there once, becomes `new`.
 
     Args:
-        law: the law of ARCHITECTURE.md's protocol that it breaks, by number or name.
+        law: what it breaks: a law of docs/laws.md, by number and name, or one of the other promises there.
         what: the fault in one sentence.
         seeds_max: so many seeds of the simulation, or examples of the model, must be enough.
     """

@@ -16,10 +16,10 @@ def line(fate: Fate) -> str:
     killed_by = fate.killed_by or ("SURVIVED" if found.violation is None else "BROKEN, NOT KILLED")
     tries = f"{found.tries:,}" if fate.killed_by else f"> {found.tries:,}"
     violation = (found.violation or "").partition("\n")[0][:VIOLATION_CHARS]
-    return f"{fate.mutant.name:38} {fate.mutant.law:13} {killed_by:26} {tries:>7} {found.secs:6.1f}  {violation}"
+    return f"{fate.mutant.name:38} {fate.mutant.law:17} {killed_by:26} {tries:>7} {found.secs:6.1f}  {violation}"
 
 
-HEADER = f"{'mutant':38} {'law':13} {'killed by':26} {'seeds':>7} {'secs':>6}  violation"
+HEADER = f"{'mutant':38} {'law':17} {'killed by':26} {'seeds':>7} {'secs':>6}  violation"
 
 
 def summary(fates: Sequence[Fate], controls: Sequence[Found]) -> str:

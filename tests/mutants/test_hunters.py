@@ -14,7 +14,7 @@ COMMIT_PHASE = "runtime/commit/commit_phase.py"
 TOPOLOGY_RUNNER = "runtime/coordination/topology_runner.py"
 BROKEN = (
     (
-        Mutant("a wave", "", "", STAGE_RUNNER, "watch = Stopwatch()", "watch = Stopwatch(1, 2, 3)"),
+        Mutant("a wave", "", "", STAGE_RUNNER, "watch = Stopwatch(self._env.world)", "watch = Stopwatch(1, 2, 3)"),
         "EngineStopped",
         ("TypeError",),
     ),
@@ -29,7 +29,7 @@ BROKEN = (
             "",
             "",
             STAGE_RUNNER,
-            "        watch = Stopwatch()\n",
+            "        watch = Stopwatch(self._env.world)\n",
             "        watch = watch\n",
         ),
         "EngineStopped",

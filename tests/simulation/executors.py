@@ -31,7 +31,7 @@ class Executor:
 
     def __init__(self, world: World, env: TaskEnvironment) -> None:
         self.process = Process(world, "executor")
-        self.env = TaskEnvironment(env.plan, env.epoch)
+        self.env = TaskEnvironment(env.plan, env.epoch, world=env.world)
 
 
 class SimEngine:

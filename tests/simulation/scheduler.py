@@ -9,6 +9,7 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable
+from queue import Empty
 from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -270,11 +271,11 @@ class SimCondition(SimLock):
         super().__init__(world)
         self._waiting_for_change: list[tuple[Task, int]] = []
 
-    def wait(self) -> None:
+    def wait(self, timeout: float | None = None) -> None:
         task = self._world.task
         self._waiting_for_change.append((task, task.ticket))
         self.release()
-        self._world.wait()
+        self._world.wait(timeout)
         self.acquire()
 
     def notify_all(self) -> None:
@@ -302,7 +303,7 @@ class SimQueue:
     def empty(self) -> bool:
         return not self._items
 
-    def get(self, timeout: float | None = None) -> Any:
+    def get(self, *, timeout: float | None = None) -> Any:
         deadline = None if timeout is None else self._world.now + timeout
         while not self._items:
             left = None if deadline is None else deadline - self._world.now
@@ -317,7 +318,3 @@ class SimQueue:
         if not self._items:
             raise Empty
         return self._items.popleft()
-
-
-class Empty(Exception):
-    """As queue.Empty."""

@@ -32,7 +32,7 @@ from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.scheduler import Process
 from tests.simulation.source import Source
-from tests.simulation.stand_ins import stand_ins
+from tests.simulation.stand_ins import handed_in, sealed_off
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Change, Node, ZooKeeper
 
@@ -97,7 +97,9 @@ class Driver:
         world, simulator = self._simulator.world, self._simulator
         world.note(f"driver {self.number} starts")
         try:
-            self.handle = start_topology("simulated", simulator.plan, self._open, self._engine)
+            self.handle = start_topology(
+                "simulated", simulator.plan, self._open, self._engine, world=simulator.handed_in
+            )
         except EXPECTED_ENDS as error:
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
         except StormlineError as error:
@@ -119,6 +121,8 @@ class Driver:
             on_lost=on_lost,
             session_timeout_ms=SESSION_MS,
             connection_timeout_ms=CONNECTION_MS,
+            world=self._simulator.handed_in,
+            make_client=self._simulator.client,
         )
         self._simulator.world.clients[self.process].certain = store.connected
         return store
@@ -148,6 +152,7 @@ class Simulator:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.handed_in = handed_in(world)
         random = world.random
         self.shape = Shape(
             random.choice(list(SPOUTS)),
@@ -303,7 +308,7 @@ def simulate(seed: int, faults_on: bool = True) -> Outcome:
     """Return what becomes of a seed: always the same."""
     with World(seed, faults_on) as world:
         simulator = Simulator(world)
-        with stand_ins(world, simulator.client):
+        with sealed_off(world):
             simulator.run()
             oracle = world.oracle
             outcome = Outcome(

@@ -25,6 +25,7 @@ from stormline.runtime.state.stored_value import seal
 from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.blocks import Origin
 from stormline.runtime.tuples.packing import ARROW, BARE_ROWS_MAX, Packed, _field, _inner, pack_batch, unpack_batch
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.spouts.file.errors import UnusableFile
 from stormline.spouts.file.metadata import Progress
@@ -257,7 +258,7 @@ def test_an_owner_out_of_range_halts(change: dict[str, Any]) -> None:
     "change", [{"pid": 0}, {"pid": 2**40}, {"session_timeout_ms": 2**200}, {"session_timeout_ms": -1}]
 )
 def test_a_holder_out_of_range_is_none(change: dict[str, Any]) -> None:
-    data = DriverIdentity.this_process(1000, "x").to_data()
+    data = DriverIdentity.this_process(REAL, 1000, "x").to_data()
     with pytest.raises(TypeError, match=r"^a process id and a time-out expected$"):
         DriverIdentity.from_data({**data, **change})
 

@@ -14,12 +14,13 @@ from kazoo.exceptions import BadVersionError, ConnectionLoss, NoNodeError, Rolle
 from stormline.runtime.coordination.compatibility import check_spout_kind
 from stormline.runtime.errors import Fenced, InvalidPath, StateCorrupt
 from stormline.runtime.state.state_store import Put
+from stormline.runtime.zookeeper.session import MakeClient
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from tests.contracts.state_store import RotatingStateContract, StateStoreContract
 from tests.contracts.transactional_state import RotatingTransactionalStateContract, TransactionalStateContract
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.scheduler import Process
-from tests.simulation.stand_ins import stand_ins
+from tests.simulation.stand_ins import handed_in, sealed_off
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Op, ZooKeeper
 
@@ -57,8 +58,10 @@ class StoreInProcess:
 
 
 class SimulatedBackend:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, make_client: MakeClient) -> None:
         self.world = world
+        self.handed_in = handed_in(world)
+        self.make_client = make_client
         self.stores: list[StoreInProcess] = []
 
     def open(self, topology_id: str = "topo", root: str = "/storm", **options: Any) -> Any:
@@ -68,6 +71,8 @@ class SimulatedBackend:
             "session_timeout_ms": 5000,
             "connection_timeout_ms": 5000,
             "check_state": check_spout_kind,
+            "world": self.handed_in,
+            "make_client": self.make_client,
             **options,
         }
         open_it = partial(ZooKeeperStateStore.open, "zookeeper", root, topology_id, **arguments)
@@ -95,8 +100,8 @@ def backend() -> Iterator[SimulatedBackend]:
             world.clients[process] = SimKazooClient(process, world.zookeeper, world.faults, timeout)
             return world.clients[process]
 
-        with stand_ins(world, client):
-            yield SimulatedBackend(world)
+        with sealed_off(world):
+            yield SimulatedBackend(world, client)
 
 
 class TestZooKeeperStateStore(StateStoreContract):

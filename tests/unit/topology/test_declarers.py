@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from stormline import Config, Fields
+from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.config import DEBUG, MAX_SPOUT_PENDING, MAX_TASK_PARALLELISM, TASKS
-from stormline.topology.declarers import BoltDeclarer
 from stormline.topology.errors import (
     DuplicateGrouping,
     InvalidConfig,

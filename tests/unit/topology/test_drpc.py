@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stormline import Fields, LinearDRPCTopologyBuilder, LocalDRPC
-from stormline.topology.declarers import BoltDeclarer
+from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.drpc import LinearDRPCInputDeclarer
 from stormline.topology.errors import (
     DuplicateGrouping,

@@ -24,6 +24,7 @@ from stormline import (
     Timer,
 )
 from stormline.runtime.coordination.progress import MetricTotals
+from stormline.runtime.world.world import REAL
 from stormline.topology.readings import Distribution, Latest, Readings, Total, merge_into
 
 
@@ -176,7 +177,7 @@ def test_a_name_that_becomes_another_kind_of_metric_shows_the_later_one() -> Non
 
 
 def test_totals_are_by_component_and_name_in_order() -> None:
-    totals = MetricTotals()
+    totals = MetricTotals(REAL)
     assert totals.values() == {}
     totals.add({("b", "x"): Total(1), ("a", "z"): Total(2)})
     totals.add({("b", "x"): Total(10), ("a", "y"): Total(3)})

@@ -32,7 +32,8 @@ from stormline.errors import InvalidComponent
 from stormline.runtime.tasks.batch_recorder import Recorder
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.task_context import TaskContext
-from stormline.topology.declarers import BoltDeclarer, SpoutDeclarer
+from stormline.topology.bolt_declarer import BoltDeclarer
+from stormline.topology.declarers import SpoutDeclarer
 from stormline.topology.storm_names import camel_case, snake_case
 
 STORMS = [

@@ -17,6 +17,7 @@ from stormline.runtime.coordination.stop_reasons import fatal_error
 from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.user_code import PACKED_BYTES_MAX, failure_of, packed_exception
+from stormline.runtime.world.world import REAL
 from stormline.topology.texts import TEXT_MAX, bounded, printable, told
 from tests.kits.components import line
 from tests.unit.runtime.tasks.test_collector import Caught, collector
@@ -103,7 +104,7 @@ def test_whatever_an_exception_does_the_topology_fails_with_a_text_that_can_be_s
 def test_an_exception_that_unpickles_to_an_exit_here_and_not_there_is_left_out() -> None:
     packed = pickle.dumps(ExitsWhenUnpickled())
     assert packed_exception(ExitsWhenUnpickled()) is None
-    error = fatal_error("t", None, Failure("b", 1, "it failed", fatal=True, exception=packed))
+    error = fatal_error(REAL, "t", None, Failure("b", 1, "it failed", fatal=True, exception=packed))
     assert error.__cause__ is None
     assert "topology 't' stopped: it failed" in str(error)
 
@@ -126,7 +127,7 @@ def test_an_exception_that_hangs_when_it_is_unpickled_does_not_keep_a_topology_f
 ) -> None:
     monkeypatch.setattr(stop_reasons, "UNPACK_SECS", 0.01)
     packed = pickle.dumps(HangsWhenUnpickled())
-    assert fatal_error("t", None, Failure("b", 1, "it failed", fatal=True, exception=packed)).__cause__ is None
+    assert fatal_error(REAL, "t", None, Failure("b", 1, "it failed", fatal=True, exception=packed)).__cause__ is None
     GATE.set()
 
 
@@ -134,7 +135,7 @@ def test_a_large_exception_does_not_travel_and_a_small_one_does() -> None:
     assert packed_exception(ValueError("x" * PACKED_BYTES_MAX)) is None
     packed = packed_exception(ValueError("small"))
     assert packed is not None
-    cause = fatal_error("t", None, Failure("b", 1, "it failed", fatal=True, exception=packed)).__cause__
+    cause = fatal_error(REAL, "t", None, Failure("b", 1, "it failed", fatal=True, exception=packed)).__cause__
     assert repr(cause) == "ValueError('small')"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from stormline import compile_topology
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.coordination import commit_costs
 from stormline.runtime.coordination.commit_costs import ExecutingSecs
+from stormline.runtime.world.world import REAL
 from tests.kits.components import NO_FAULT, Fault, StoreAtCommit, line, numbers
 
 PLAN = compile_topology(
@@ -27,10 +29,12 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(commit_costs, "time", made)
-    return made
+def clock() -> Clock:
+    return Clock()
+
+
+def counting(clock: Clock) -> ExecutingSecs:
+    return ExecutingSecs(replace(REAL, monotonic=clock.monotonic), PLAN)
 
 
 def commits(counted: ExecutingSecs, clock: Clock, number: int, executing: float, apart: float) -> None:
@@ -40,7 +44,7 @@ def commits(counted: ExecutingSecs, clock: Clock, number: int, executing: float,
 
 
 def test_more_than_a_tenth_of_the_time_is_said_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    commits(ExecutingSecs(PLAN), clock, 50, executing=0.5, apart=1.0)  # by two tasks: 0.25 s of each second
+    commits(counting(clock), clock, 50, executing=0.5, apart=1.0)  # by two tasks: 0.25 s of each second
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     said = record.getMessage()
@@ -51,8 +55,8 @@ def test_more_than_a_tenth_of_the_time_is_said_once(clock: Clock, caplog: pytest
 
 
 def test_less_than_a_tenth_or_a_short_run_is_not_worth_a_word(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    commits(ExecutingSecs(PLAN), clock, 50, executing=0.1, apart=1.0)
-    commits(ExecutingSecs(PLAN), clock, 3, executing=0.5, apart=0.5)
+    commits(counting(clock), clock, 50, executing=0.1, apart=1.0)
+    commits(counting(clock), clock, 3, executing=0.5, apart=0.5)
     assert caplog.records == []
 
 

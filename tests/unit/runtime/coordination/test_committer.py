@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.world import clock
 from stormline.runtime.world.running_calls import CallReport, Calls
+from stormline.runtime.world.world import REAL
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.readings import Readings
 from tests.kits.components import eventually
@@ -58,7 +60,9 @@ class Env:
 
     def __init__(self) -> None:
         self.trail: list[Any] = []
-        self.calls = Calls()
+        self.calls = Calls(REAL)
+        self.passed_secs = REAL.passed_secs
+        self.world = replace(REAL, passed_secs=lambda: self.passed_secs())
 
 
 class Scripts(dict[int, Callable[["Run"], "Failure | None"]]):
@@ -192,16 +196,14 @@ def test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_
     assert rig.env.trail == [("phase", "1:2"), ("record", "1:2")]
 
 
-def test_a_machine_that_slept_proves_its_ownership_before_the_next_commit(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    awake = module.passed_secs()
-    monkeypatch.setattr(module, "passed_secs", lambda: awake)
+def test_a_machine_that_slept_proves_its_ownership_before_the_next_commit(rig: Rig) -> None:
+    awake = REAL.passed_secs()
+    rig.env.passed_secs = lambda: awake
     rig.add(1)
     eventually(lambda: ("record", "1:1") in rig.env.trail)
     assert rig.await_ended(1)[0].failure is None
     rig.store.error = SessionLost("taken over meanwhile")
-    monkeypatch.setattr(module, "passed_secs", lambda: awake + 3600)
+    rig.env.passed_secs = lambda: awake + 3600
     rig.add(2)
     assert isinstance(rig.await_ended(2)[1].error, SessionLost)
     assert ("phase", "2:1") not in rig.env.trail
@@ -211,7 +213,7 @@ def test_a_driver_that_slept_while_it_proved_its_ownership_proves_it_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(module, "passed_secs", lambda: now[0])
+    rig.env.passed_secs = lambda: now[0]
     write = rig.store.write
     asked = []
 
@@ -230,7 +232,7 @@ def test_a_driver_that_slept_while_it_proved_its_ownership_proves_it_again(
 
 def test_where_every_proof_takes_too_long_commits_go_on(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(module, "passed_secs", lambda: now[0])
+    rig.env.passed_secs = lambda: now[0]
     write = rig.store.write
     asked = []
 

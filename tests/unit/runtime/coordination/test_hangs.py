@@ -18,6 +18,7 @@ from stormline.runtime.errors import SessionLost, TopologyFailed
 from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
 from tests.kits.components import (
     EVENTS,
@@ -154,7 +155,7 @@ def test_a_wave_that_was_cancelled_before_its_job_began_is_cancelled_again(
 ) -> None:
     monkeypatch.setattr("stormline.runtime.coordination.wave_thread.CANCEL_AGAIN_SECS", 0.01)
     ended: list[WaveEnded] = []
-    waves = WaveThread(Deaf(), ended.append, timeout_secs)
+    waves = WaveThread(REAL, Deaf(), ended.append, timeout_secs)
     waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
     assert not waves.overdue()
     waves.cancel()
@@ -185,7 +186,7 @@ class Obedient(InProcessEngine):
 def test_a_wave_that_soon_ends_may_end_when_the_topology_does() -> None:
     engine = Obedient()
     ended: list[WaveEnded] = []
-    waves = WaveThread(engine, ended.append, None)
+    waves = WaveThread(REAL, engine, ended.append, None)
     waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
     assert engine.begun.wait(10)
     closing = threading.Thread(target=waves.close, args=(10,))
@@ -200,7 +201,7 @@ def test_a_wave_that_goes_on_is_cancelled_when_the_topology_ends(monkeypatch: py
     monkeypatch.setattr("stormline.runtime.coordination.wave_thread.FINISH_SECS", 0.01)
     engine = Obedient()
     ended: list[WaveEnded] = []
-    waves = WaveThread(engine, ended.append, None)
+    waves = WaveThread(REAL, engine, ended.append, None)
     waves.start(Wave(1, (WaveAttempt(TransactionAttempt(1, 1), None),)))
     waves.close(10)
     assert engine.cancelled.is_set()

@@ -25,6 +25,7 @@ from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateS
 from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import failure_of
+from stormline.runtime.world.world import REAL
 from tests.kits.components import (
     EVENTS,
     LEDGERS,
@@ -269,7 +270,7 @@ class Teaching(StormlineError):
 def test_an_error_of_ours_without_a_frame_of_the_user_is_told_in_one_line() -> None:
     failure = failure_of(Teaching("got; expected; remedy"), "spout", None, "the coordinator")
     assert failure.traceback == ""
-    message = str(fatal_error("t", None, failure))
+    message = str(fatal_error(REAL, "t", None, failure))
     assert message.startswith("topology 't' stopped: Teaching in the coordinator of 'spout': got; expected; remedy; ")
     assert "\n" not in message
 

@@ -11,6 +11,7 @@ import pytest
 from stormline.runtime.coordination import wave_thread
 from stormline.runtime.coordination.wave_thread import WaveThread
 from stormline.runtime.messages.wave import Wave, WaveAttempt
+from stormline.runtime.world.world import REAL
 from stormline.topology.attempt import TransactionAttempt
 from tests.kits.components import eventually
 
@@ -46,7 +47,7 @@ def test_a_cancel_that_does_not_return_is_told_of_and_waited_for_no_longer(
 ) -> None:
     untyped: Any = engine
     ended: list[object] = []
-    waves = WaveThread(untyped, ended.append, timeout_secs=None)
+    waves = WaveThread(REAL, untyped, ended.append, timeout_secs=None)
     waves.start(WAVE)
     waves.cancel()
     waves.cancel()

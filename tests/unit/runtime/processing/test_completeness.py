@@ -21,10 +21,10 @@ from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateS
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.packing import ARROW
-from stormline.topology.config import Config
 from stormline.topology.errors import CorruptData
 from stormline.topology.packing import msgpack
 from stormline.topology.plan import Placement
+from stormline.topology.storm_config import Config
 from tests.kits.columnar import ArrowGather, ArrowStore
 from tests.kits.components import LEDGERS, Batch, Store, line, numbers
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from stormline.runtime.processing import stage_runner
 from stormline.runtime.processing.wave_shape import WaveShaper, commit_only_stages, one_task_pays
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.stopwatch import Stopwatch
+from stormline.runtime.world.world import REAL
 from stormline.topology.plan import Plan
 from tests.kits.components import Batch, Store, line, numbers
 
@@ -40,10 +41,9 @@ def test_one_task_pays_where_work_side_by_side_would_save_less_than_stages_cost(
     assert one_task_pays(busy_secs, stages, slots) is pays
 
 
-def test_a_stopwatch_counts_work_but_not_waiting_for_input_or_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopwatch_counts_work_but_not_waiting_for_input_or_consumer() -> None:
     now = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    watch = Stopwatch()
+    watch = Stopwatch(replace(REAL, monotonic=lambda: now[0]))
 
     def source() -> Iterator[int]:
         for n in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from stormline.runtime.coordination import loop_watch
 from stormline.runtime.messages.wave import AttemptResult
 from stormline.runtime.tasks.emitters import Emitters
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.world import REAL
 from tests.kits.components import EVENTS, LEDGERS, Fault, Store, eventually
 
 PENDING_3 = {"topology.max.spout.pending": 3}
@@ -216,7 +217,7 @@ def test_an_emitter_that_hangs_is_told_of_waited_for_and_goes_on_with_what_it_re
 
 
 def test_a_wave_that_was_cancelled_emits_nothing_more_and_the_emitter_stays(made: list[Emitter]) -> None:
-    emitters = Emitters(lambda task: the_same(), in_threads=True)
+    emitters = Emitters(REAL, lambda task: the_same(), in_threads=True)
     emitters.cancel_wave()
     with pytest.raises(CallAbandoned, match="the wave was cancelled"):
         emitters.emit(1, lambda emitter: None)
@@ -245,3 +246,28 @@ def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwa
     assert made[0].calls == []
     assert env.emitters.emit(1, lambda emitter: emitter) is made[0], "it emits on"
     env.close()
+
+
+class Overtaken(dict[Any, Any]):
+    """While one thread has found nothing, and makes its own, another one comes first."""
+
+    def __init__(self, comes: Callable[[], Any]) -> None:
+        super().__init__()
+        self.comes: list[Callable[[], Any]] = [comes]
+        self.got: list[Any] = []
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if found is None and self.comes:
+            self.got.append(self.comes.pop()())
+        return found
+
+
+def test_two_threads_that_ask_for_a_task_at_once_get_one_context_and_one_conf() -> None:
+    env = TaskEnvironment(compile_topology(topology_of(OnDriver(the_same))), 1)
+    task = env.plan.spout.tasks[0]
+    confs = env._confs = Overtaken(lambda: env.conf("spout"))
+    contexts = env._contexts = Overtaken(lambda: env.context("spout", task))
+    conf, context = env.conf("spout"), env.context("spout", task)
+    assert confs.got[0] is conf
+    assert contexts.got[0] is context

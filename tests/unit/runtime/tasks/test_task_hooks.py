@@ -10,6 +10,7 @@ from stormline import BaseTaskHook, Config, CountMetric, InProcessCluster, Storm
 from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_hooks import hooked_basic_bolt, hooked_batch_bolt
+from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import InvalidComponent
 from tests.kits.components import Basic, Batch, line, numbers
@@ -135,8 +136,8 @@ def test_a_hook_in_javas_spelling_is_refused_and_storms_acks_may_be_there() -> N
 def test_without_hooks_nothing_is_wrapped() -> None:
     batch, basic = Batch(), Basic()
     unused: Any = None
-    assert hooked_batch_bolt(batch, context(), unused) is batch
-    assert hooked_basic_bolt(basic, context()) is basic
+    assert hooked_batch_bolt(batch, context(), unused, REAL) is batch
+    assert hooked_basic_bolt(basic, context(), REAL) is basic
     assert context().metrics is None
 
 

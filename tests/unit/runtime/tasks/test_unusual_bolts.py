@@ -122,6 +122,50 @@ def test_what_a_bolt_holds_in_slots_is_its_own_in_every_attempt() -> None:
     assert sorted(LEDGERS["t"].all()) == list(range(40))
 
 
+class Plain(BaseBatchBolt):
+    def __init__(self) -> None:
+        self.size, self.how = 3, "plainly"
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None: ...
+
+    def execute(self, tup: Tuple) -> None: ...
+
+    def finish_batch(self) -> None: ...
+
+    def declare_output_fields(self, declarer: Any) -> None: ...
+
+
+class CopiesItself(Plain):
+    def __copy__(self) -> CopiesItself:
+        made = CopiesItself()
+        made.how = "by __copy__"
+        return made
+
+
+class SetsItsState(Plain):
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, how="by __setstate__")
+
+
+class TellsItsState(Plain):
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "how": "by __getstate__"}
+
+
+HOW = {Plain: "plainly", CopiesItself: "by __copy__", SetsItsState: "by __setstate__", TellsItsState: "by __getstate__"}
+
+
+@pytest.mark.parametrize("kind", HOW)
+def test_a_bolt_of_plain_values_is_copied_as_its_class_says(kind: type[Plain]) -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout({}, ["value"], 1))
+    builder.set_bolt("x", kind()).shuffle_grouping("spout")
+    env = TaskEnvironment(compile_topology(builder.build_topology()), 1)
+    one, other = env.fresh_bolt("x"), env.fresh_bolt("x")
+    assert type(one) is type(other) is kind
+    assert vars(one) == vars(other) == {"size": 3, "how": HOW[kind]}
+    assert vars(one) is not vars(other)
+
+
 class Helper:
     def __init__(self, owner: Any) -> None:
         self.owner = owner

@@ -438,6 +438,39 @@ def test_a_coordinator_that_raises_something_odd_stops_the_topology_with_its_tra
             handle.await_drained(5)
 
 
+class PressesCtrlC(ITransactionalSpout):
+    """Raises what Ctrl-C raises, in a thread to which no Ctrl-C comes."""
+
+    class Coordinator(ITransactionalSpout.Coordinator):
+        def initialize_transaction(self, txid: int, prev_metadata: Any) -> Any: ...
+
+    class Emitter(ITransactionalSpout.Emitter):
+        def emit_batch(self, attempt: Any, metadata: Any, collector: Any) -> None:
+            raise KeyboardInterrupt
+
+    def __init__(self, on_executors: bool) -> None:
+        self.emits_on_executors = on_executors
+
+    def get_coordinator(self, conf: Any, context: Any) -> Any:
+        return self.Coordinator()
+
+    def get_emitter(self, conf: Any, context: Any) -> Any:
+        return self.Emitter()
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "value"))
+
+
+@pytest.mark.parametrize("on_executors", [False, True])
+def test_an_emitter_that_raises_what_ctrl_c_raises_stops_the_topology_with_its_own_traceback(
+    on_executors: bool,
+) -> None:
+    with InProcessCluster() as cluster:
+        handle = submit(cluster, PressesCtrlC(on_executors))
+        with pytest.raises(TopologyFailed, match=r"(?s)\ATraceback.*emit_batch.*KeyboardInterrupt in .* of 'spout'"):
+            handle.await_committed(1, 20)
+
+
 def test_whatever_a_coordinator_raises_when_closed_the_topology_is_given_up() -> None:
     with InProcessCluster() as cluster:
         submit(cluster, Hopeless(SystemExit(3), "close")).kill()

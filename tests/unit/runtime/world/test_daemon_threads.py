@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from stormline.runtime.world.daemon_threads import run_side_by_side
+from stormline.runtime.world.world import REAL
 
 
 def test_as_many_as_may_run_do_run_at_once() -> None:
@@ -20,7 +21,7 @@ def test_as_many_as_may_run_do_run_at_once() -> None:
         barrier.wait(10)
         done.append(n)
 
-    run_side_by_side([partial(call, n) for n in range(8)], 4)
+    run_side_by_side(REAL, [partial(call, n) for n in range(8)], 4)
     assert sorted(done) == list(range(8))
 
 
@@ -33,13 +34,13 @@ def test_the_first_error_is_raised_when_all_have_ended() -> None:
             raise ValueError(f"call {n}")
 
     with pytest.raises(ValueError, match="call 2"):
-        run_side_by_side([partial(call, n) for n in range(8)], 3)
+        run_side_by_side(REAL, [partial(call, n) for n in range(8)], 3)
     assert sorted(done) == list(range(8))
 
 
 def test_one_call_runs_in_the_callers_thread() -> None:
     names: list[str] = []
-    run_side_by_side([lambda: names.append(threading.current_thread().name)], 9)
+    run_side_by_side(REAL, [lambda: names.append(threading.current_thread().name)], 9)
     assert names == [threading.current_thread().name]
 
 

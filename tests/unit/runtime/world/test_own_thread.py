@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from stormline.errors import CallAbandoned
 from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.world import REAL
 from tests.kits.components import eventually
 
 
 @pytest.fixture
 def own() -> Iterator[OwnThread]:
-    thread = OwnThread("of-a-test")
+    thread = OwnThread(REAL, "of-a-test")
     yield thread
     thread.close()
 
@@ -39,6 +41,19 @@ def test_what_a_call_returns_or_raises_is_the_callers(own: OwnThread) -> None:
     with pytest.raises(SystemExit):
         own.call(lambda: exec("raise SystemExit(3)"))
     assert own.call(lambda: 8) == 8, "and the thread goes on"
+
+
+class Given:
+    """What a call is given, and gives back."""
+
+
+def test_what_a_call_was_given_and_gave_lives_no_longer_than_whoever_asked_for_it(own: OwnThread) -> None:
+    def of_a_call() -> weakref.ref[Given]:
+        given = Given()
+        assert own.call(lambda: given) is given
+        return weakref.ref(given)
+
+    assert of_a_call()() is None
 
 
 def test_calls_run_in_the_order_in_which_they_were_asked_for(own: OwnThread, go_on: threading.Event) -> None:
@@ -75,7 +90,7 @@ def test_a_call_that_runs_is_not_taken_back_and_since_when_it_runs_is_known(
 
 
 def test_a_thread_that_is_closed_does_what_was_asked_for_and_ends() -> None:
-    own, done = OwnThread("of-a-test"), []
+    own, done = OwnThread(REAL, "of-a-test"), []
     own.begin(lambda: done.append(1))
     own.close()
     eventually(lambda: not own.thread.is_alive())

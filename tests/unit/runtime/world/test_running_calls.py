@@ -19,6 +19,7 @@ from stormline.runtime.spark.call_watch import read_calls, watch_calls
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.world.running_calls import Calls, told
+from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
 from tests.kits.components import PlainSpout, Ranges, Store, eventually
 
@@ -135,7 +136,7 @@ def test_a_time_out_names_the_call_that_hangs_and_its_line(
 
 
 def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
-    calls = Calls()
+    calls = Calls(REAL)
     none = begin(calls, "spout", 1, "the emitter", FIRST)
     outer = begin(calls, "count", None, "execute", FIRST)
     (report,) = calls.reports()
@@ -150,8 +151,8 @@ def test_calls_are_known_while_they_run_and_the_innermost_is_told_of() -> None:
 
 
 def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> None:
-    calls = Calls()
-    emitters = OwnThread("emitter")
+    calls = Calls(REAL)
+    emitters = OwnThread(REAL, "emitter")
 
     def ask() -> None:
         begin(calls, "spout", 2, "the emitter", FIRST)
@@ -169,7 +170,7 @@ def test_a_call_that_waits_for_another_thread_stands_where_that_one_does() -> No
 
 
 def test_no_more_than_some_calls_are_told() -> None:
-    calls = Calls()
+    calls = Calls(REAL)
 
     def call(task: int) -> None:
         begin(calls, "count", task, "execute", FIRST)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from stormline.runtime.errors import AlreadyRunning, StateTooLarge
-from stormline.runtime.state import driver_identity
 from stormline.runtime.state.driver_identity import DriverIdentity
 from stormline.runtime.state.state_store import any_state
 from stormline.runtime.state.state_tree import FOLDER
 from stormline.runtime.state.stored_value import seal
+from stormline.runtime.world.machine import Machine
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper.claim import Owner, claim
 from stormline.topology.serialization import PLAIN
 from tests.simulation.scheduler import Scheduler
@@ -89,7 +90,7 @@ def test_a_node_that_a_lagging_server_still_holds_is_made_anew() -> None:
     number = server.connect(None, 1.0, None)
     assert number is not None
     session: Any = LaggingSession(server, number, lambda: None)
-    assert claim(session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
+    assert claim(REAL, session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
     assert session.looks == 3
 
 
@@ -101,18 +102,27 @@ def test_a_description_that_leaves_no_room_for_whose_the_znodes_are_is_not_sent(
     session: Any = Session(server, number, lambda: None)
     session.acl_bytes = 25_000
     with pytest.raises(StateTooLarge, match=r"^one write of 1 values has 1,0\d\d,\d\d\d bytes"):
-        claim(session, NODE, PLAIN, "x" * 900_500, False, any_state, WAIT_MS, WAIT_MS)
+        claim(REAL, session, NODE, PLAIN, "x" * 900_500, False, any_state, WAIT_MS, WAIT_MS)
     assert server.children(number, NODE) == []
-    assert claim(session, NODE, PLAIN, "x" * 899_500, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
+    assert claim(REAL, session, NODE, PLAIN, "x" * 899_500, False, any_state, WAIT_MS, WAIT_MS).owner.epoch == 1
 
 
-def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(driver_identity, "_machine", lambda: "machine")
-    monkeypatch.setattr(driver_identity, "_started", lambda pid: "alive")
-    monkeypatch.setattr(driver_identity, "marked", lambda token: True)
-    living = DriverIdentity.this_process(WAIT_MS, "second")
+class OneMachine(Machine):
+    """Where all drivers run: what is known of each is known."""
+
+    def boot(self) -> str:
+        return "machine"
+
+    def started(self, pid: int) -> str:
+        return "alive"
+
+    def marked(self, token: str) -> bool:
+        return True
+
+
+def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_it() -> None:
+    world = replace(REAL, machine=OneMachine())
+    living = DriverIdentity.this_process(world, WAIT_MS, "second")
     dead = replace(living, token="first", process="dead")
     server = ZooKeeper(Scheduler(0), lambda session, changes: None)
     first, second, third = (server.connect(None, 1.0, None) for _ in range(3))
@@ -132,5 +142,5 @@ def test_who_reads_while_another_driver_claims_does_not_take_the_topology_from_i
 
     session: Any = Session(server, third, another_claims)
     with pytest.raises(AlreadyRunning):
-        claim(session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS)
+        claim(world, session, NODE, PLAIN, None, False, any_state, WAIT_MS, WAIT_MS)
     assert Owner.unseal(server.nodes[f"{NODE}/owner"].data, "owner").epoch == 2

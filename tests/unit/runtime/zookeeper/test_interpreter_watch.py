@@ -14,6 +14,7 @@ from stormline import TransactionAttempt
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.runtime.world.running_calls import Calls
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper.interpreter_watch import InterpreterWatch
 from stormline.runtime.zookeeper.ownership import Ownership
 from tests.kits.interpreter import hold_interpreter
@@ -50,7 +51,7 @@ def test_one_call_that_let_no_other_python_code_run_is_told_with_its_component_a
         hold_interpreter(HOLD_SECS)
         time.sleep(0.2)
 
-    of = UserCode("store", 3, ATTEMPT, Calls())
+    of = UserCode("store", 3, ATTEMPT, Calls(REAL))
     assert run_guarded(of, "finish_batch", holds_and_lets_others_look) is None
     why = watch.why_silent(SESSION_SECS)
     assert "was busy for " in why
@@ -68,7 +69,7 @@ def test_a_session_that_ends_meanwhile_says_why(watch: InterpreterWatch, caplog:
     caplog.set_level(logging.CRITICAL, "stormline")
     session = Stoppable()
     untyped: object = session
-    ownership = Ownership(untyped, "/storm/t", OWNER, None, SESSION_SECS, watch.why_silent)  # type: ignore[arg-type]
+    ownership = Ownership(REAL, untyped, "/storm/t", OWNER, None, SESSION_SECS, watch.why_silent)  # type: ignore[arg-type]
     hold_interpreter(HOLD_SECS)
     session.listener(KazooState.LOST)
     with pytest.raises(SessionLost, match=r"has ended; .*submit again\. The reason: this process was busy for \d s in"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kazoo.protocol.states import KazooState
 
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.runtime.zookeeper.ownership import Ownership
 from tests.kits.components import eventually
@@ -41,7 +42,7 @@ class Session:
 def test_a_check_of_an_earlier_connection_that_ends_late_does_not_make_the_ownership_uncertain() -> None:
     session = Session()
     untyped: Any = session
-    ownership = Ownership(untyped, "/storm/t", OWNER, None)
+    ownership = Ownership(REAL, untyped, "/storm/t", OWNER, None)
     assert ownership.certain()
     late = threading.Event()
     session.gates.append(late)
@@ -56,7 +57,7 @@ def test_a_check_of_an_earlier_connection_that_ends_late_does_not_make_the_owner
     late.set()
     eventually(lambda: session.answered > answered and threading.active_count() >= 1)
     for thread in threading.enumerate():
-        if thread.name.endswith("(_check)"):
+        if thread.name == "stormline-zookeeper-check":
             thread.join(10)
     assert ownership.certain()
 
@@ -64,7 +65,7 @@ def test_a_check_of_an_earlier_connection_that_ends_late_does_not_make_the_owner
 def test_a_connection_that_is_lost_and_comes_back_is_told(caplog: pytest.LogCaptureFixture) -> None:
     session = Session()
     untyped: Any = session
-    ownership = Ownership(untyped, "/storm/t", OWNER, None)
+    ownership = Ownership(REAL, untyped, "/storm/t", OWNER, None)
     with caplog.at_level("INFO", "stormline"):
         session.listener(KazooState.SUSPENDED)
         assert caplog.messages == [

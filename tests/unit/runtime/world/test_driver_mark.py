@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stormline.runtime.state.driver_mark import KEPT_SECS, leave_mark, marked, remove_mark
+from stormline.runtime.world.driver_mark import KEPT_SECS, leave_mark, marked, remove_mark
 
 
 @pytest.fixture
