@@ -72,7 +72,12 @@ class NotCommitting(StormlineError, RuntimeError):
 
     @classmethod
     def of(cls, component: str, attempt: object) -> NotCommitting:
-        """Build the message for a component that asks in the wrong place."""
+        """Return it with the message for a component that asks in the wrong place.
+
+        Args:
+            component (str): Who asks.
+            attempt (object): Whose commit phase it asks for.
+        """
         return cls(
             f"component {component!r} asks to take part in the commit of {attempt}, which does not run here now; use "
             "a store in finish_batch() of a committer, or of a bolt downstream of one, with the attempt that its "

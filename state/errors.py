@@ -31,3 +31,7 @@ class CorruptRow(StormlineError, ValueError):
 
 class RefusedValue(StormlineError, TypeError):
     """A key or a value that its column does not take."""
+
+
+class InvalidAggregate(DeclarationError):
+    """An aggregate that cannot be declared, or stored, like this."""

@@ -24,17 +24,17 @@ class StateMap:
     of one column is that column's value, of several a tuple.
 
     Args:
-        store: the database.
-        table: made where it is missing; a table of yours is adopted where it has the columns, and the key's are its
-            primary key. What other columns it has must have defaults.
-        key: the key's columns, name → type: int, str, bytes, bool, datetime or date.
-        value: the value's columns: any of these, float, Decimal, or object: what the topology's serialization takes, as
-            msgpack.
-        cache: how many rows each process remembers, so that it need not read them again. Where others change the table
-            it must be 0.
+        store (Store): The database.
+        table (str): Its name; made where it is missing. A table of yours is adopted where it has the columns, and the
+            key's are its primary key. What other columns it has must have defaults.
+        key (Mapping[str, type]): The key's columns, name → type: int, str, bytes, bool, datetime or date.
+        value (Mapping[str, type]): The value's columns: any of these, float, Decimal, or object: what the topology's
+            serialization takes, as msgpack.
+        cache (int): How many rows each process remembers, so that it need not read them again. Where others change the
+            table it must be 0.
 
     Raises:
-        InvalidStore: names or types that cannot be columns.
+        InvalidStore: Names or types that cannot be columns.
     """
 
     store: Store
@@ -77,16 +77,17 @@ class StateMap:
         return self
 
     def begin_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> OpenMap:
-        """Open the map in the commit phase of `attempt`.
+        """Return the map as the commit phase of `attempt` sees it; its first use there begins the transaction.
 
         Args:
-            context, attempt: what `prepare` was given.
+            context (TopologyContext): What `prepare` was given.
+            attempt (TransactionAttempt): What `prepare` was given.
 
         Raises:
-            NotCommitting: the commit phase of `attempt` does not run here.
-            StoreMismatch: the database holds another history than the topology's state.
-            TableMismatch: the table has other columns.
-            StoreUnavailable: the database does not answer: the batch is replayed.
+            NotCommitting: The commit phase of `attempt` does not run here.
+            StoreMismatch: The database holds another history than the topology's state.
+            TableMismatch: The table has other columns.
+            StoreUnavailable: The database does not answer: the batch is replayed.
         """
         transaction = self.store.in_commit(context, attempt)
         return OpenMap(self.spec, transaction, transaction.table(self.spec, self.cache))
@@ -149,13 +150,18 @@ class SnapshottableMap:
     """One value of a map: a total, say.
 
     Args:
-        map: where it is stored.
-        key: the key of its row.
+        map (StateMap): Where it is stored.
+        key (Hashable): The key of its row.
     """
 
     map: StateMap
     key: Hashable = "total"
 
     def begin_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> OpenValue:
-        """Open the value in the commit phase of `attempt`; raises as `StateMap.begin_commit`."""
+        """Return the value as the commit phase of `attempt` sees it; raises as `StateMap.begin_commit`.
+
+        Args:
+            context (TopologyContext): What `prepare` was given.
+            attempt (TransactionAttempt): What `prepare` was given.
+        """
         return OpenValue(self.map.begin_commit(context, attempt), self.key)

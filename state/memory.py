@@ -19,8 +19,8 @@ class MemoryStore(Store):
     """A SQLite database in memory, by name: the same for all of the process that name it alike.
 
     Args:
-        name: anything.
-        timeout_secs: how long to wait for another transaction, until the batch is replayed.
+        name (str): Anything.
+        timeout_secs (float): How many seconds to wait for another transaction, until the batch is replayed.
 
     Raises:
         InvalidStore: the name is no text.
@@ -36,7 +36,7 @@ class MemoryStore(Store):
     def __str__(self) -> str:
         return f"memory:{self.name}"
 
-    def connect(self, topology: str = "") -> SQLiteConnection:
+    def connect(self) -> SQLiteConnection:
         """Return the one connection, to be used by one transaction at a time."""
         with _LOCK:
             if self.name not in _DATABASES:

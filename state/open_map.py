@@ -17,7 +17,12 @@ class OpenMap:
     """A map in one commit phase. What it stores is there when the transaction is, with all else that it stores.
 
     `stored`: the database holds this transaction already. What is stored then is ignored, and what is got is what the
-    transaction left; an opaque map is as it was before, and stores anew.
+    transaction left; an opaque map is as it was before, and stores anew. `StateMap.begin_commit` makes it.
+
+    Args:
+        spec (Table): What the map declares.
+        transaction (StoreTransaction): That of the commit phase.
+        rows (TableTransaction): What it does to the map's table.
     """
 
     def __init__(self, spec: Table, transaction: StoreTransaction, rows: TableTransaction) -> None:
@@ -34,18 +39,35 @@ class OpenMap:
         return self._transaction.stored
 
     def get(self, key: Any) -> Any:
-        """Return what a key holds, with what this transaction has stored; None where it holds nothing."""
+        """Return what a key holds, with what this transaction has stored; None where it holds nothing.
+
+        Args:
+            key (Any): The value of its column, a tuple where it has several.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self.multi_get([key])[0]
 
     def multi_get(self, keys: Collection[Any]) -> list[Any]:
-        """Return what each key holds, in their order."""
+        """Return what each key holds, in their order.
+
+        Args:
+            keys (Collection[Any]): Of each the value of its column, a tuple where it has several.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self._got(keys, self._rows.get)
 
     def multi_get_before(self, keys: Collection[Any]) -> list[Any]:
         """Return what each key of an opaque map held before this transaction, in every attempt the same.
 
+        Args:
+            keys (Collection[Any]): Of each the value of its column, a tuple where it has several.
+
         Raises:
-            RefusedValue: the map is not opaque: it does not know.
+            RefusedValue: The map is not opaque, and does not know; or a column does not take a key.
         """
         if self._spec.kind is not Kind.OPAQUE:
             raise RefusedValue(
@@ -55,31 +77,69 @@ class OpenMap:
         return self._got(keys, self._rows.before)
 
     def put(self, key: Any, value: Any) -> None:
-        """Store a value."""
+        """Store a value.
+
+        Args:
+            key (Any): The value of its column, a tuple where it has several.
+            value (Any): The value of its column, a tuple where it has several.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         self.multi_put({key: value})
 
     def multi_put(self, values: Mapping[Any, Any]) -> None:
-        """Store values."""
+        """Store values.
+
+        Args:
+            values (Mapping[Any, Any]): By key.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         self.multi_update(values, lambda _, value: value)
 
     def remove(self, keys: Collection[Any]) -> None:
-        """Remove keys; those that hold nothing are no error."""
+        """Remove keys; those that hold nothing are no error.
+
+        Args:
+            keys (Collection[Any]): Of each the value of its column, a tuple where it has several.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         rows = self._keys(keys)
         with self._transaction.alone() as connection:
             self._rows.get(connection, rows)
             self._rows.put((row, None) for row in rows)
 
     def update(self, key: Any, change: Callable[[Any], Any]) -> Any:
-        """Store `change(what the key holds, or None)`, and return it; see `multi_update`."""
+        """Store `change(what the key holds, or None)`.
+
+        Args:
+            key (Any): The value of its column, a tuple where it has several.
+            change (Callable[[Any], Any]): Returns the new value; it may be called again in a replay.
+
+        Returns:
+            What the key holds then; see `multi_update`.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self.multi_update({key: None}, lambda old, _: change(old))[key]
 
     def multi_update(self, changes: Mapping[Any, Any], combine: Callable[[Any, Any], Any]) -> dict[Any, Any]:
-        """Store `combine(what the key holds, or None, change)` for each key; return what each holds then.
+        """Store `combine(what the key holds, or None, change)` for each key.
 
-        In a replay of what is stored already nothing is combined, and the same is returned.
+        Args:
+            changes (Mapping[Any, Any]): The change of each key.
+            combine (Callable[[Any, Any], Any]): Returns the new value; it may be called again in a replay.
+
+        Returns:
+            What each key holds then. In a replay of what is stored already nothing is combined, and it is the same.
 
         Raises:
-            RefusedValue: a column does not take a key or a value.
+            RefusedValue: A column does not take a key or a value.
         """
         rows = dict(zip(self._keys(changes), changes, strict=True))
         with self._transaction.lock:  # no other task may store in between
@@ -98,7 +158,17 @@ class OpenMap:
         return now
 
     def increment(self, by: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Add to what each key holds, a tuple column by column; return what each holds then."""
+        """Add to what each key holds, a tuple column by column.
+
+        Args:
+            by (Mapping[Any, Any]): What to add, by key.
+
+        Returns:
+            What each key holds then, in a replay of what is stored already as well.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self.multi_update(by, _sum if self._one_value else _sums)
 
     # ------------------------------------------------------------------------------------ keys and values
@@ -154,7 +224,12 @@ def _sums(old: Any, by: Any) -> Any:
 
 
 class OpenValue:
-    """One value of a map in one commit phase."""
+    """One value of a map in one commit phase; `SnapshottableMap.begin_commit` makes it.
+
+    Args:
+        opened (OpenMap): The map.
+        key (Hashable): The key of its row.
+    """
 
     def __init__(self, opened: OpenMap, key: Hashable) -> None:
         self._map = opened
@@ -170,15 +245,42 @@ class OpenValue:
         return self._map.get(self._key)
 
     def set(self, value: Any) -> None:
-        """Store it."""
+        """Store it.
+
+        Args:
+            value (Any): The value of the map's column, a tuple where it has several.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         self._map.put(self._key, value)
 
     def update(self, change: Callable[[Any], Any]) -> Any:
-        """Store `change(value, or None)`, and return it; where it is stored already, return what is stored."""
+        """Store `change(the value, or None)`.
+
+        Args:
+            change (Callable[[Any], Any]): Returns the new value; it may be called again in a replay.
+
+        Returns:
+            What it is then, in a replay of what is stored already as well.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self._map.update(self._key, change)
 
     def increment(self, by: Any) -> Any:
-        """Add to it, and return what it is then."""
+        """Add to it.
+
+        Args:
+            by (Any): What to add, a tuple where the map has several columns.
+
+        Returns:
+            What it is then, in a replay of what is stored already as well.
+
+        Raises:
+            RefusedValue: A column does not take a key or a value.
+        """
         return self._map.increment({self._key: by})[self._key]
 
     def remove(self) -> None:

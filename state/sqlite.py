@@ -20,8 +20,8 @@ class SQLiteStore(Store):
     executors' machines there is no such file: it is for commits in the driver.
 
     Args:
-        path: made where it is missing, with its folder.
-        timeout_secs: how long to wait for others that write, until the batch is replayed.
+        path (str | os.PathLike[str]): The file, made where it is missing, with its folder.
+        timeout_secs (float): How many seconds to wait for others that write, until the batch is replayed.
 
     Raises:
         InvalidStore: `path` is none.
@@ -38,7 +38,7 @@ class SQLiteStore(Store):
     def __str__(self) -> str:
         return f"sqlite:{self.path}"
 
-    def connect(self, topology: str = "") -> SQLiteConnection:
+    def connect(self) -> SQLiteConnection:
         """Return a new connection."""
 
         def open_file() -> sqlite3.Connection:

@@ -30,8 +30,8 @@ class Store(ABC):
     """
 
     @abstractmethod
-    def connect(self, topology: str = "") -> StoreConnection:
-        """Return a new connection, for messages of this topology. Stormline's own tables are there."""
+    def connect(self) -> StoreConnection:
+        """Return a new connection; Stormline's own tables are there."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -43,10 +43,14 @@ class Store(ABC):
     def in_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> StoreTransaction:
         """Return the transaction of the commit phase that runs; begin it where nobody has.
 
+        Args:
+            context (TopologyContext): What `prepare` was given.
+            attempt (TransactionAttempt): What `prepare` was given.
+
         Raises:
-            NotCommitting: the commit phase of `attempt` does not run here.
-            StoreMismatch: the database holds another history than the topology's state.
-            StoreUnavailable: the database does not answer: the batch is replayed.
+            NotCommitting: The commit phase of `attempt` does not run here.
+            StoreMismatch: The database holds another history than the topology's state.
+            StoreUnavailable: The database does not answer: the batch is replayed.
         """
         transaction = context.take_part(attempt, self, lambda: StoreResource(self))
         assert isinstance(transaction, StoreTransaction)
@@ -54,29 +58,48 @@ class Store(ABC):
 
     @contextmanager
     def transaction(self, context: TopologyContext, attempt: TransactionAttempt) -> Iterator[Any]:
-        """Give the database's own connection for SQL that no map can say, in the transaction that the maps store in.
+        """Return the driver's own connection, for a `with` block, in the transaction that the maps store in.
 
         It is committed, or rolled back, with all else when the commit phase ends: commit nothing yourself, and let no
         statement change a map's table. Where the database holds this transaction already (the driver ended before it
         was recorded) the block runs all the same, and what it changes is undone at its end; a constraint that it
         violates then is no error. `is_stored` tells.
+
+        Args:
+            context (TopologyContext): What `prepare` was given.
+            attempt (TransactionAttempt): What `prepare` was given.
+
+        Raises:
+            NotCommitting, StoreMismatch, StoreUnavailable: As `in_commit`.
         """
         with self.in_commit(context, attempt).own_sql() as connection:
             yield connection
 
     def is_stored(self, context: TopologyContext, attempt: TransactionAttempt) -> bool:
-        """Tell whether the database holds this transaction already: what it changes is left alone."""
+        """Return whether the database holds this transaction already, so that what it changes is left alone.
+
+        Args:
+            context (TopologyContext): What `prepare` was given.
+            attempt (TransactionAttempt): What `prepare` was given.
+
+        Raises:
+            NotCommitting, StoreMismatch, StoreUnavailable: As `in_commit`.
+        """
         return self.in_commit(context, attempt).stored
 
     def adopt(self, topology: str, txid: int) -> None:
         """Let a topology that has committed up to `txid` begin with this store, which holds nothing of it.
 
+        Args:
+            topology (str): The topology's id.
+            txid (int): The last transaction that it has committed without this store.
+
         Raises:
-            InvalidStore: it holds something of this topology, or `txid` is no number of a transaction.
+            InvalidStore: It holds something of this topology, or `txid` is no number of a transaction.
         """
         if type(txid) is not int or not 0 <= txid < INT_MAX:
             raise InvalidStore(f"{self} is to be adopted at transaction {txid!r}, expected a number from 0 on")
-        connection = self.connect(topology)
+        connection = self.connect()
         try:
             connection.begin()
             found = connection.lock_fence(topology, WHOLE_TOPOLOGY)

@@ -48,7 +48,7 @@ class StoreResource:
                 return connection, self._locked(connection, token)
             except StoreUnavailable:
                 continue
-        connection = self._store.connect(token.topology)
+        connection = self._store.connect()
         return connection, self._locked(connection, token)
 
     @staticmethod

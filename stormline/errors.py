@@ -53,6 +53,7 @@ from stormline.spouts.file.errors import (
 from stormline.spouts.memory import RowsVanished
 from stormline.state.errors import (
     CorruptRow,
+    InvalidAggregate,
     InvalidStore,
     RefusedValue,
     StoreFailed,
@@ -129,6 +130,7 @@ __all__ = [
     "FileVanished",
     "HookTooLate",
     "InsecureState",
+    "InvalidAggregate",
     "InvalidChoice",
     "InvalidComponent",
     "InvalidConfig",

@@ -98,7 +98,10 @@ class TopologyContext(Protocol):
         `stormline.state` come by it; so may a resource of your own.
 
         Args:
-            open_resource: called once in each process, for the first that asks for `key`; closed with the topology.
+            attempt (TransactionAttempt): The one at hand, which `prepare` was given.
+            key (Hashable): By which all that mean the same resource know it.
+            open_resource (Callable[[], CommitResource]): Called once in each process, for the first that asks for
+                `key`; what it returns is closed with the topology.
 
         Raises:
             NotCommitting: the commit phase of `attempt` does not run here.
