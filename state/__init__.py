@@ -5,6 +5,7 @@ from stormline.state.maps import NonTransactionalMap, OpaqueMap, SnapshottableMa
 from stormline.state.memory import MemoryStore
 from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.persistent_aggregate import persistent_aggregate
+from stormline.state.postgresql import PostgreSQLStore
 from stormline.state.sqlite import SQLiteStore
 from stormline.state.store import Store
 
@@ -20,6 +21,7 @@ __all__ = [
     "OpaqueMap",
     "OpenMap",
     "OpenValue",
+    "PostgreSQLStore",
     "Reduce",
     "SQLiteStore",
     "SnapshottableMap",

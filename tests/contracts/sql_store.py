@@ -41,10 +41,11 @@ class SQLStoreContract:
         process.commit(2, put(counts, {("cat", 1): (4, 0.25), ("dog", 2): (1, 1.0)}))
         q = self.quoted
         columns = ", ".join(map(q, ["word", "n", "count", "Rate", "txid", "prev_count", "prev_Rate", "prev_txid"]))
-        assert sql(f"SELECT {columns} FROM {q('Words')} ORDER BY 1") == [
+        found = sql(f"SELECT {columns} FROM {q('Words')} ORDER BY 1")
+        assert found == [
             ("cat", 1, 4, 0.25, 2, 3, 0.5, 1),
             ("dog", 2, 1, 1.0, 2, None, None, None),
-        ]
+        ], found
         assert sql(f"SELECT sum({q('count')}) FROM {q('Words')}") == [(5,)]
         assert sql("SELECT topology, scope, epoch, txid, attempt FROM stormline_fence") == [("topo", "", 1, 2, 2)]
 
