@@ -3,6 +3,8 @@
 from stormline.state.aggregators import Aggregator, Count, Distinct, Max, Mean, Min, Reduce, Sum, Top
 from stormline.state.maps import NonTransactionalMap, OpaqueMap, SnapshottableMap, StateMap, TransactionalMap
 from stormline.state.memory import MemoryStore
+from stormline.state.mysql import MySQLStore
+from stormline.state.opaque_value import OpaqueValue
 from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.persistent_aggregate import persistent_aggregate
 from stormline.state.postgresql import PostgreSQLStore
@@ -17,8 +19,10 @@ __all__ = [
     "Mean",
     "MemoryStore",
     "Min",
+    "MySQLStore",
     "NonTransactionalMap",
     "OpaqueMap",
+    "OpaqueValue",
     "OpenMap",
     "OpenValue",
     "PostgreSQLStore",

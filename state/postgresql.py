@@ -54,7 +54,14 @@ class PostgreSQLStore(Store):
         return f"postgresql:{self.dsn}"
 
     def connect(self) -> PostgreSQLConnection:
-        """Return a new connection."""
+        """Return a new connection.
+
+        Raises:
+            MissingExtra: The driver is not installed.
+            SecretMissing: There is no password where the reference leads.
+            StoreUnavailable: The server is away.
+            StoreFailed: It refuses the connection.
+        """
         try:
             from stormline.state.postgresql_connection import PostgreSQLConnection
         except ImportError as error:
