@@ -33,8 +33,8 @@ class OpaqueValue:
         """
         if self.txid > txid:
             raise StoreMismatch(
-                f"an opaque value was stored by transaction {self.txid}, and this is transaction {txid}: the topology's "
-                "state was set back or removed; bring it back, or remove the value too"
+                f"an opaque value was stored by transaction {self.txid}, and this is transaction {txid}: the "
+                "topology's state was set back or removed; bring it back, or remove the value too"
             )
         return self.prev if self.txid == txid else self.value
 

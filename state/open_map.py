@@ -111,7 +111,7 @@ class OpenMap:
         rows = self._keys(keys)
         with self._transaction.alone() as connection:
             self._rows.get(connection, rows)
-            self._rows.put((row, None) for row in rows)
+            self._rows.put(dict.fromkeys(rows))
 
     def update(self, key: Any, change: Callable[[Any], Any]) -> Any:
         """Store `change(what the key holds, or None)`.
@@ -154,7 +154,7 @@ class OpenMap:
                 if not is_kept(row):
                     value = new[row] = combine(value, changes[key])
                 now[key] = value
-            self._rows.put(zip(new, self._values(new), strict=True))
+            self._rows.put(dict(zip(new, self._values(new), strict=True)))
         return now
 
     def increment(self, by: Mapping[Any, Any]) -> dict[Any, Any]:

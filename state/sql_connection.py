@@ -210,19 +210,17 @@ class SQLConnection(ABC):
         """Return rows that were read with their keys."""
         key_of, row_of = self.values.key_read(table), self.values.row_read(table)
         width = len(table.key)
+        together = self.values.rows_read(table, [one[width:] for one in found])
+        if together is not None:
+            return dict(zip([key_of(one[:width]) for one in found], together, strict=True))
         rows: dict[Key, Row] = {}
-        for one in found:
-            with self._at(table, one[:width]):
-                rows[key_of(one[:width])] = row_of(one[width:])
-        return rows
-
-    @contextmanager
-    def _at(self, table: Table, key: Key) -> Iterator[None]:
-        """Let what is wrong with a row be told with its key."""
+        one: tuple[Any, ...] = ()
         try:
-            yield
+            for one in found:
+                rows[key_of(one[:width])] = row_of(one[width:])
         except (ValueError, TypeError, ArithmeticError) as error:
-            raise self._corrupt(table, key, error) from error
+            raise self._corrupt(table, one[:width], error) from error
+        return rows
 
     def _corrupt(self, table: Table, key: Key, why: object) -> CorruptRow:
         return CorruptRow(

@@ -62,6 +62,21 @@ class SQLValues:
             return lambda found: found
         return lambda found: tuple(read[1](part) if read else part for part, read in zip(found, reads, strict=True))
 
+    def rows_read(self, table: Table, found: Sequence[tuple[Any, ...]]) -> list[Row] | None:
+        """Return rows that need no change, all looked at together; None where one has to look at each."""
+        width = len(table.value)
+        if table.kind is Kind.OPAQUE or any(self._reads.get(column.type) for column in table.value) or not found:
+            return None
+        for column, values in zip(table.value, zip(*found, strict=True), strict=False):
+            if set(map(type, values)) != {bytes if column.type is ColumnType.PACKED else PYTHON[column.type]}:
+                return None
+        if table.kind is Kind.NON_TRANSACTIONAL:
+            return [Row(one) for one in found]
+        txids = [one[width] for one in found]
+        if set(map(type, txids)) != {int}:
+            return None
+        return [Row(one[:width], txid) for one, txid in zip(found, txids, strict=True)]
+
     def row_read(self, table: Table) -> Callable[[tuple[Any, ...]], Row]:
         """Return what makes rows of the columns after the key; it raises ValueError where no map wrote them."""
         width = len(table.value)

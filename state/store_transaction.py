@@ -49,6 +49,8 @@ class StoreTransaction:
         begins = fence is None or fence.txid == 0
         txid_max = connection.txid_max(token.topology) if begins else 0
         self.stored = is_stored(token, fence, txid_max, resource.name)
+        if self.stored:  # an opaque map is put back to what it was: not to what is remembered
+            resource.uncertain()
 
     @contextmanager
     def alone(self) -> Iterator[StoreConnection]:

@@ -6,7 +6,7 @@ database in one piece. The rules of the three kinds of maps are here, and nowher
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stormline.state.connection import StoreConnection
@@ -39,6 +39,7 @@ class TableTransaction:
         self._found: dict[Key, Row | None] = {}  # before this transaction
         self._now: dict[Key, Values | None] = {}  # what it has stored; None: removed
         self._waiting: dict[Key, None] = {}  # of these, what the database does not have yet
+        self._kept: set[Key] = set()  # of a transactional map, what an earlier attempt has stored
 
     def open(self, connection: StoreConnection) -> None:
         """Begin; an opaque map that has stored this transaction is put back."""
@@ -53,8 +54,14 @@ class TableTransaction:
     def get(self, connection: StoreConnection, keys: Collection[Key]) -> dict[Key, Values | None]:
         """Return what each key holds now; None where it holds nothing."""
         self._load(connection, keys)
-        now, found, before = self._now, self._found, self._before
-        return self._unpacked({key: now[key] if key in now else before(found[key]) for key in keys})
+        now, found = self._now, self._found
+        if self._opaque:
+            before = self._before
+            return self._unpacked({key: now[key] if key in now else before(found[key]) for key in keys})
+        held = {key: None if (row := found[key]) is None else row.values for key in keys}
+        if now:
+            held.update({key: now[key] for key in keys if key in now})
+        return self._unpacked(held)
 
     def before(self, connection: StoreConnection, keys: Collection[Key]) -> dict[Key, Values | None]:
         """Return what each key of an opaque map held before this transaction."""
@@ -69,19 +76,19 @@ class TableTransaction:
 
     def is_kept(self, key: Key) -> bool:
         """Tell whether this transaction has stored a key already in an earlier attempt, and so must leave it alone."""
-        if self._frozen:
-            return True
-        row = self._found.get(key)
-        return self.table.kind is Kind.TRANSACTIONAL and row is not None and row.txid == self._txid
+        return self._frozen or key in self._kept
 
-    def put(self, changes: Iterable[tuple[Key, Values | None]]) -> None:
+    def put(self, changes: Mapping[Key, Values | None]) -> None:
         """Store values of keys that were got before; None removes. What is kept is left alone."""
         if self._frozen:
             return
-        for key, values in changes:
-            if not self.is_kept(key):
-                self._now[key] = self._packed.packed(key, values) if self._packed and values is not None else values
-                self._waiting[key] = None
+        if self._kept:
+            changes = {key: values for key, values in changes.items() if key not in self._kept}
+        if self._packed:
+            packed = self._packed.packed
+            changes = {key: None if values is None else packed(key, values) for key, values in changes.items()}
+        self._now.update(changes)
+        self._waiting.update(dict.fromkeys(changes))
 
     def _before(self, row: Row | None) -> Values | None:
         """Return what a row held before this transaction; of a transactional map what it holds, which it may be."""
@@ -96,7 +103,7 @@ class TableTransaction:
         if not unknown:
             return
         known = self._cache.known(unknown)
-        self._found.update(known)
+        self._take(known)
         asked = [key for key in unknown if key not in known] if known else unknown
         if not asked:
             return
@@ -104,29 +111,36 @@ class TableTransaction:
         if self._opaque and not self._alone and (suspects := self._suspects(asked, read)):
             connection.undo(self.table, self._txid, suspects)
             read = connection.read(self.table, asked)
-        for key, row in read.items():
-            self._check(key, row)
-        self._found.update(dict.fromkeys(asked))
-        self._found.update(read)
+        if self.table.kind is not Kind.NON_TRANSACTIONAL:
+            for key, row in read.items():
+                txid = row.txid
+                if txid is None or txid < 0 or txid > self._txid:
+                    self._refuse(key, row)
+        if len(read) < len(asked):
+            self._found.update(dict.fromkeys(asked))
+        self._take(read)
+
+    def _take(self, rows: Mapping[Key, Row | None]) -> None:
+        self._found.update(rows)
+        if self.table.kind is Kind.TRANSACTIONAL:
+            txid = self._txid
+            self._kept.update([key for key, row in rows.items() if row is not None and row.txid == txid])
 
     def _suspects(self, keys: Sequence[Key], read: Mapping[Key, Row]) -> list[Key]:
         """Return the keys that another task, before its keys were shared out anew, may have changed or removed."""
         return [key for key in keys if key not in read or read[key].txid == self._txid]
 
-    def _check(self, key: Key, row: Row) -> None:
-        if self.table.kind is Kind.NON_TRANSACTIONAL:
-            return
+    def _refuse(self, key: Key, row: Row) -> None:
         if row.txid is None or row.txid < 0:
             raise CorruptRow(
                 f"table {self.table.name!r} holds {row.txid!r} as txid of key {key}, expected the number of the "
                 "transaction that stored it; correct the row, or remove it"
             )
-        if row.txid > self._txid:
-            raise StoreMismatch(
-                f"table {self.table.name!r} holds key {key} as stored by transaction {row.txid}, and this is "
-                f"transaction {self._txid}: the topology's state was set back or removed, or others write this table; "
-                "bring the newer state back, or, to count from the start, remove the store's tables"
-            )
+        raise StoreMismatch(
+            f"table {self.table.name!r} holds key {key} as stored by transaction {row.txid}, and this is transaction "
+            f"{self._txid}: the topology's state was set back or removed, or others write this table; bring the newer "
+            "state back, or, to count from the start, remove the store's tables"
+        )
 
     # ------------------------------------------------------------------------------------ to the database
 
@@ -135,6 +149,11 @@ class TableTransaction:
         if not self._waiting:
             return
         written, removed, kept = [], [], []
+        if not self._opaque and not any(self._now[key] is None for key in self._waiting):
+            txid, now = self._txid, self._now
+            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+            self._waiting = {}
+            return
         for key in self._waiting:
             values, found = self._now[key], self._found[key]
             if values is not None:

@@ -491,6 +491,13 @@ class StoreContract:
         assert process.commit(6, incremented(counts, {"a": 1})) == {"a": 8}
         assert counts.items() == {"a": 8, "b": 5, "c": 1, "d": 1, "e": 6}
 
+    def test_a_cache_forgets_what_an_opaque_map_takes_back(self, store: Store, process: Process) -> None:
+        counts = words(store, OpaqueMap, cache=100)
+        process.commit(1, incremented(counts, {"a": 1, "b": 1, "c": 1}))
+        process.commit(2, removed(counts, ["a"]), incremented(counts, {"b": 1, "new": 1}))
+        assert process.commit(2, incremented(counts, {"a": 5})) == {"a": 6}
+        assert process.commit(3, got(counts, ["a", "b", "c", "new"])) == [6, 1, 1, None]
+
     def test_an_error_of_the_database_that_is_caught_fails_the_transaction_all_the_same(
         self, store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
