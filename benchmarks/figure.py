@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 
@@ -22,7 +22,7 @@ class Goal:
     at_most: bool = False
 
     def reached(self, ratio: float) -> bool:
-        """Tell whether a ratio is good enough."""
+        """Return whether a ratio is good enough."""
         return ratio <= self.bound if self.at_most else ratio >= self.bound
 
     def score(self, ratio: float) -> float:
@@ -49,7 +49,7 @@ class Pair:
         return self.ours / self.theirs
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How far a figure came."""
 
     WAITING = "waiting"

@@ -51,7 +51,7 @@ class Session:
         self._begun = time.monotonic()
         self._task = self._progress.add_task("", rows="", total=None, visible=False)
         self._results = Results(
-            date=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
+            date=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             machine=machine(),
             versions=versions(),
             figures=list(self._recorder.figures.values()),

@@ -115,7 +115,7 @@ def conf_text(key: str, value: Any) -> str:
 
 
 def names_zookeeper(loaded: Target, conf: Mapping[str, Any]) -> bool:
-    """Tell whether the topology's configuration says where ZooKeeper is."""
+    """Return whether the topology's configuration says where ZooKeeper is."""
     from stormline.runtime.cluster.local_cluster import zookeeper_hosts  # kazoo: only what runs or submits needs it
 
     return zookeeper_hosts({**loaded.config, **conf}) is not None

@@ -16,7 +16,7 @@ class Rates:
         self._looks: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
 
     def look(self, snapshot: Snapshot) -> tuple[float, float]:
-        """Take note of a look; return transactions/s and tuples/s since the look that is a window old."""
+        """Record a look; return transactions/s and tuples/s since the look that is a window old."""
         now = snapshot.elapsed_secs
         while len(self._looks) > 1 and self._looks[1][0] <= now - WINDOW_SECS:
             self._looks.popleft()

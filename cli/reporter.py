@@ -66,25 +66,25 @@ class Reporter:
         self.console.print(text)
 
     def starting(self, topology: str, state: str) -> None:
-        """Take note that a run begins, and where its state is."""
+        """Report that a run begins, and where its state is."""
 
     def begun(self, topology: str, txid: int) -> None:
-        """Take note that the topology runs, and which transaction is the first that is not committed."""
+        """Report that the topology runs, and which transaction is the first that is not committed."""
 
     def wave(self, snapshot: Snapshot) -> None:
-        """Take note that a wave has ended."""
+        """Report that a wave has ended."""
 
     def look(self, snapshot: Snapshot) -> None:
         """Take a look at the running topology: several times a second."""
 
     def tick(self) -> None:
-        """Take note that time passes, before the topology runs."""
+        """Report that time passes, before the topology runs."""
 
     def ended(self, snapshot: Snapshot) -> None:
-        """Take note that the run has ended, well or stopped."""
+        """Report that the run has ended, well or stopped."""
 
     def failed(self, snapshot: Snapshot) -> None:
-        """Take note that the run has failed, with these counts."""
+        """Report that the run has failed, with these counts."""
 
     def report(self, text: object) -> None:
         """Print what the module reports of a run that ended well, on standard output."""

@@ -204,7 +204,7 @@ class RunSession:
 
 
 def spark_is_up() -> bool:
-    """Tell whether there is a SparkContext: before, no state has been opened that would have to be closed."""
+    """Return whether there is a SparkContext: before, no state has been opened that would have to be closed."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return getattr(context, "_active_spark_context", None) is not None
 

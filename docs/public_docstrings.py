@@ -247,7 +247,7 @@ def main() -> None:
     for problem in found:
         print(problem)
     if found:
-        sys.exit(f"{len(found)} problems in the docstrings of exported names")
+        sys.exit(f"problems in the docstrings of exported names: {len(found)}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ the processing phase. B waits for its turn to commit, C cannot be complete befor
 and D finish in the commit phase, in this order, and only execute what reaches them before.
 
 How a bolt knows the phase here: the commit phase runs in the driver process, and the processing phase in Spark's
-Python workers, so the process id tells. The notes travel with the tuples, and each bolt adds itself to those that
+Python workers, so the process id shows it. The notes go with the tuples, and each bolt adds itself to those that
 reached it: had C finished before B, no note of B would arrive at D, which hears of B through C alone.
 """
 

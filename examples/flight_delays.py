@@ -3,9 +3,9 @@
     flights.csv → flights (4 tasks) → partial (4 tasks) → store (committer) → SQLite
 
 `PartialCounts` counts what reaches one task: with as many tasks as the spout and a local-or-shuffle grouping it gets
-its rows by plain call, and only counts travel. `StoreFlights` adds them up, and stores all that a transaction changes
-in one transaction of SQLite, beside its txid: see `examples.flight_store`. So kill it at any moment and run it again:
-each flight counts once.
+its rows by a function call, and only counts are sent. `StoreFlights` adds them up, and stores all that a transaction
+changes in one transaction of SQLite, beside its txid: see `examples.flight_store`. So kill it at any moment and run it
+again: each flight counts once.
 
 What is counted:
 

@@ -122,7 +122,7 @@ class FlightStore:
             )
 
     def _pass_fence(self, db: sqlite3.Connection, token: Token) -> bool:
-        """Tell whether this transaction is to be applied, and put its token in the fence."""
+        """Return whether this transaction is to be applied, and put its token in the fence."""
         others = [row[0] for row in db.execute("SELECT topology FROM fence WHERE topology <> ?", [self._topology])]
         if others:
             raise StoreMismatch(

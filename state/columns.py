@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -173,4 +173,4 @@ def _clearly_right(column: Column, values: list[Any]) -> bool:
 
 def in_utc(value: datetime) -> datetime:
     """Return the same point in time, as all stores give it back."""
-    return value.astimezone(timezone.utc)
+    return value.astimezone(UTC)

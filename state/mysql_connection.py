@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -83,11 +83,11 @@ class MySQLConnection(SQLConnection):
 
     values = SQLValues(
         {
-            ColumnType.TIMESTAMP: lambda value: value.astimezone(timezone.utc).replace(tzinfo=None),
+            ColumnType.TIMESTAMP: lambda value: value.astimezone(UTC).replace(tzinfo=None),
             ColumnType.DECIMAL: _decimal,
         },
         {
-            ColumnType.TIMESTAMP: (datetime, lambda value: value.replace(tzinfo=timezone.utc)),
+            ColumnType.TIMESTAMP: (datetime, lambda value: value.replace(tzinfo=UTC)),
             ColumnType.BOOLEAN: (int, _boolean),
         },
     )

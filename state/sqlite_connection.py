@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -55,7 +55,7 @@ def _timestamp(value: str) -> datetime:
     found = datetime.fromisoformat(value)
     if found.utcoffset() is None:
         raise ValueError(f"{value!r} has no time zone")
-    return found.astimezone(timezone.utc)
+    return found.astimezone(UTC)
 
 
 def _boolean(value: int) -> bool:
@@ -84,7 +84,7 @@ class SQLiteConnection(SQLConnection):
     dialect = Dialect('"', "?", _TYPES, table_options=" WITHOUT ROWID")
     values = SQLValues(
         {
-            ColumnType.TIMESTAMP: lambda value: value.astimezone(timezone.utc).isoformat(" ", "microseconds"),
+            ColumnType.TIMESTAMP: lambda value: value.astimezone(UTC).isoformat(" ", "microseconds"),
             ColumnType.DATE: date.isoformat,
             ColumnType.DECIMAL: str,
             ColumnType.BOOLEAN: int,

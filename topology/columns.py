@@ -151,7 +151,7 @@ def _check_zones(values: list[Any], kind: type) -> None:
 
 
 def _keeps_zone(value: dt.datetime) -> bool:
-    """Tell whether pyarrow knows a zone that is not one of the database's: by its offset, or by its name."""
+    """Return whether pyarrow knows a zone that is not one of the database's: by its offset, or by its name."""
     pa = pyarrow_for("a column")
     try:
         return bool(pa.scalar(value).as_py() == value)

@@ -92,7 +92,7 @@ def compile_topology(topology: Topology, config: Mapping[str, Any] | None = None
 
 
 def emits_on_executors(spout: Component) -> bool:
-    """Tell whether a spout's emitters run on the executors: where its author says so."""
+    """Return whether a spout's emitters run on the executors: where its author says so."""
     assert isinstance(spout.obj, ISpout)
     return spout.obj.emits_on_executors
 

@@ -50,7 +50,7 @@ def _commit_place(plan: Plan) -> str:
 
 
 def commits_its_emitters(plan: Plan) -> bool:
-    """Tell whether the spout's emitters take part in the commit phase."""
+    """Return whether the spout's emitters take part in the commit phase."""
     return isinstance(plan.spout.component.obj, ICommitterTransactionalSpout)
 
 

@@ -21,7 +21,7 @@ def gathered_by(bolt: AnyComponent) -> tuple[str, ...] | None:
 
 
 def executes_at_commit(bolt: AnyComponent, deferred: bool) -> bool:
-    """Tell whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
+    """Return whether a bolt executes in the commit phase only: it is deferred, and does not say what it gathers."""
     return deferred and gathered_by(bolt) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from stormline.topology.storm_names import storm_names
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DEFAULT_STREAM = "default"
 
 
-class GroupingKind(str, Enum):
+class GroupingKind(StrEnum):
     """The kinds of grouping, by Storm's names; `BoltDeclarer` has a method for each, which says what it does."""
 
     SHUFFLE = "shuffle"

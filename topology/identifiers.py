@@ -18,23 +18,23 @@ RESERVED_ROOT = "zookeeper"
 
 
 def is_part(part: Any) -> bool:
-    """Tell whether a text can be one part of a path, of znodes and files alike: neither '..' nor hidden."""
+    """Return whether a text can be one part of a path, of znodes and files alike: neither '..' nor hidden."""
     return isinstance(part, str) and _PART.fullmatch(part) is not None
 
 
 def is_znode_path(path: str) -> bool:
-    """Tell whether a text is an absolute path of znodes that are not ZooKeeper's own."""
+    """Return whether a text is an absolute path of znodes that are not ZooKeeper's own."""
     parts = path[1:].split("/")
     return path[:1] == "/" and all(map(is_part, parts)) and parts[0] != RESERVED_ROOT
 
 
 def is_host(host: Any) -> bool:
-    """Tell whether a text can be a host with or without a port: nothing that would begin a path or another host."""
+    """Return whether a text can be a host with or without a port: nothing that would begin a path or another host."""
     return isinstance(host, str) and _HOST.fullmatch(host) is not None
 
 
 def is_dotted(name: Any) -> bool:
-    """Tell whether a text can name what is in a module: 'package.module.Class'."""
+    """Return whether a text can name what is in a module: 'package.module.Class'."""
     parts = name.split(".") if isinstance(name, str) else []
     return len(parts) > 1 and all(map(str.isidentifier, parts))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.topology import Component, Topology
 
 
-class Transfer(str, Enum):
+class Transfer(StrEnum):
     """How tuples of an edge get from task to task."""
 
     LOCAL = "plain call"
@@ -19,7 +19,7 @@ class Transfer(str, Enum):
     COMMIT = "in the commit phase"
 
 
-class Placement(str, Enum):
+class Placement(StrEnum):
     """Where a stage of the processing phase runs, or where a deferred bolt finishes."""
 
     DRIVER = "driver"

@@ -6,7 +6,6 @@ import dataclasses
 import enum
 import functools
 import reprlib
-import types
 from collections.abc import Set
 from typing import Any, Protocol
 
@@ -136,9 +135,7 @@ class Registration:
         Raises:
             InvalidRegistration: `target` is no class, is built in, or needs a serializer.
         """
-        if not isinstance(target, type) or isinstance(
-            target, types.GenericAlias
-        ):  # Python 3.10 takes list[int] for one
+        if not isinstance(target, type):
             raise InvalidRegistration(f"register_serialization got {target!r}, expected a class")
         if target in NATIVE or target in BUILT_IN:
             raise InvalidRegistration(f"class {target.__qualname__} is built in and needs no registration; remove it")

@@ -34,12 +34,12 @@ _lock = threading.Lock()
 
 
 def is_reference(value: object) -> bool:
-    """Tell whether a value says where a secret is kept: `env:NAME` or `file:PATH`."""
+    """Return whether a value says where a secret is kept: `env:NAME` or `file:PATH`."""
     return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
 
 
 def names_a_secret(key: object) -> bool:
-    """Tell whether a key is called as secrets are: its value is never printed."""
+    """Return whether a key is called as secrets are: its value is never printed."""
     return isinstance(key, str) and bool(_SECRET_NAME.search(key)) and not _PLACE_NAME.search(key)
 
 

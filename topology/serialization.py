@@ -1,6 +1,7 @@
 """msgpack with registered types: what kryo was to Storm.
 
-The value and its type survive the round trip. Bytes are never unpickled; what is not ours is `CorruptData`.
+The value and its type survive the round trip. Bytes are never unpickled (law 8, no unpickling);
+what is not ours is `CorruptData`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _too_deep() -> SerializationError:
 
 
 def _holds_buffers(value: Any, levels_max: int | None) -> bool:
-    """Tell whether a bytearray or memoryview stands in the lists and dicts of `value`: msgpack would make it bytes.
+    """Return whether a bytearray or memoryview stands in the lists and dicts of `value`: msgpack would make it bytes.
 
     Raises:
         SerializationError: there are more than `levels_max` lists and dicts inside each other.
@@ -118,6 +119,8 @@ class Registry:
                     f"and {type(registration.serializer).__name__}; keep one"
                 )
             self._by_class[registration.cls] = registration
+        self.plain = not self._by_name
+        """Whether no class is registered, so that packing and unpacking runs none of the user's code."""
 
     def pack(self, value: Any) -> bytes:
         """Return `value` as bytes.

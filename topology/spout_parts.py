@@ -109,7 +109,7 @@ def _of_itself(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _has_what_it_says(klass: type) -> bool:
-    """Tell whether objects of a class have no methods but those of the class: no proxies, mocks or the like."""
+    """Return whether objects of a class have no methods but those of the class: no proxies, mocks or the like."""
     defined = {name for base in klass.__mro__ if base is not object for name in vars(base)}
     makes_others = type(klass).__call__ is not type.__call__ or "__new__" in defined
     return not makes_others and defined.isdisjoint({"__getattr__", "__getattribute__"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 from typing import Any, cast
 
 from stormline.topology.contracts import AnyComponent
@@ -12,7 +12,7 @@ from stormline.topology.grouping import GlobalStreamId, Grouping
 from stormline.topology.streams import StreamDeclaration
 
 
-class ComponentKind(str, Enum):
+class ComponentKind(StrEnum):
     """What a component is, by the interface it implements."""
 
     TRANSACTIONAL_SPOUT = "transactional spout"

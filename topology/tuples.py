@@ -213,7 +213,12 @@ class Tuple:
         return self.values[self._source.fields.field_index(name)]
 
     def _typed(self, key: int | str, kind: type[V]) -> V | Any:
-        value = self[key]
+        try:
+            value = self.values[key] if type(key) is int else self[key]
+        except IndexError:
+            value = self[key]  # which says what is there
+        if type(value) is kind:
+            return value
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             if value is None:
                 return None

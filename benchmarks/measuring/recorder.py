@@ -31,7 +31,7 @@ class Recorder:
                 figure.status, figure.reason = Status.LEFT_OUT, "not asked for"
 
     def wants(self, key: str) -> bool:
-        """Tell whether a figure is still to be measured."""
+        """Return whether a figure is still to be measured."""
         return self.figures[key].status is Status.WAITING
 
     def pair(self, key: str, ours: float, theirs: float, **detail: Any) -> None:

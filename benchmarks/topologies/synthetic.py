@@ -45,7 +45,7 @@ class Gate:
         self.allowed += batches
 
     def is_ready(self) -> bool:
-        """Tell whether one more may begin; the answer true is taken to begin it."""
+        """Return whether one more may begin; the answer true is taken to begin it."""
         if self.begun >= self.allowed:
             return False
         self.asked.append(time.perf_counter())

@@ -12,7 +12,7 @@ _DEPTH_MAX = 4
 
 
 def mentions_attempt(node: ast.AST, scope: Scope, *, surely: bool = False, depth: int = 0) -> bool:
-    """Tell whether an expression is made from the attempt, or from its txid or commit id, also by way of a name.
+    """Return whether an expression is made from the attempt, or from its txid or commit id, also by way of a name.
 
     Without `surely`, also from a field of a tuple that only has a name like that of the attempt: `tup["id"]`.
     """
@@ -40,5 +40,5 @@ def origins_of(node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]
 
 
 def is_attempt(role: Role) -> bool:
-    """Tell whether a role is the attempt, a part of it, or the commit id."""
+    """Return whether a role is the attempt, a part of it, or the commit id."""
     return role.name == "txid" or role.name.startswith("attempt") or role.name == "context.commit_id()"

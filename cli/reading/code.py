@@ -46,7 +46,7 @@ class Code:
 
 
 def is_users(module: str, path: str | None, packages: frozenset[str]) -> bool:
-    """Tell whether a module is the user's own: neither ours nor Python's nor installed, unless one of `packages`."""
+    """Return whether a module is the user's own: neither ours nor Python's nor installed, unless one of `packages`."""
     top = module.partition(".")[0]
     if top == "stormline" or top in sys.builtin_module_names:
         return False
@@ -106,7 +106,7 @@ def undecorated(found: Any, name: str | None = None) -> Any:
 
 
 def source_missing(cls: type, packages: frozenset[str]) -> bool:
-    """Tell whether a user's class has methods none of which can be read: typed in, compiled, or changed since."""
+    """Return whether a user's class has methods none of which can be read: typed in, compiled, or changed since."""
     methods = [name for name, found in vars(cls).items() if callable(found) and not name.startswith("__")]
     return bool(methods) and all(code_of(vars(cls)[name], packages, cls, name) is None for name in methods)
 

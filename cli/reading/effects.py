@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from stormline.cli.reading.code import constant_text
 from stormline.cli.reading.libraries import (
@@ -34,7 +34,7 @@ _SQL_ONCE = re.compile(r"or ignore|or replace|^\s*replace|on conflict|on duplica
 _SQL_ADDS = re.compile(r"=[^,=<>!]*[+]", re.I)
 
 
-class Again(str, Enum):
+class Again(StrEnum):
     """What the same call does a second time."""
 
     NOTHING = "nothing: it says what to do where it is there"
@@ -127,7 +127,7 @@ def _again_of_unknown(callee: Foreign | Inside | UserClass | None, node: ast.Cal
 
 
 def _adds_to_read(node: ast.Call, scope: Scope) -> bool:
-    """Tell whether a call stores a sum with something that was read from the same place before."""
+    """Return whether a call stores a sum with something that was read from the same place before."""
     if not isinstance(node.func, ast.Attribute):
         return False
     place = ast.unparse(node.func.value)
@@ -154,7 +154,7 @@ def _sends_data(node: ast.Call, scope: Scope) -> bool:
 
 
 def _writes_file(callee: Foreign, node: ast.Call, scope: Scope) -> bool:
-    """Tell whether it goes to a file that was opened for it before; where it is opened here, opening it tells."""
+    """Return whether it goes to a file that was opened for it before; where it is opened here, opening it tells."""
     file: Value | None = callee
     if callee.dotted == "print":
         given = [keyword.value for keyword in node.keywords if keyword.arg == "file"]

@@ -16,7 +16,7 @@ _ABSENT = {"KeyError", "AttributeError", "NameError", "LookupError", "IndexError
 
 
 def fills_in(write: Write) -> bool:
-    """Tell whether a write is one that each process may well do for itself, as far as can be told.
+    """Return whether a write is one that each process may well do for itself, as far as can be told.
 
     It gives a value where there is none yet; fetches anew what it keeps; notes that something has been done, or when.
     """
@@ -46,7 +46,7 @@ def _is_guarded(write: Write) -> bool:
 
 
 def _fetches(write: Write) -> bool:
-    """Tell whether the value is what a function gives, under a condition, or without a look at the tuples."""
+    """Return whether the value is what a function gives, under a condition, or without a look at the tuples."""
     value = write.value
     if isinstance(value, ast.Name):
         made = write.place.scope.assigned.get(value.id, [])
@@ -61,7 +61,7 @@ def _fetches(write: Write) -> bool:
 
 
 def _is_data(node: ast.AST, write: Write) -> bool:
-    """Tell whether a name may stand for a tuple, or a part of one."""
+    """Return whether a name may stand for a tuple, or a part of one."""
     if not isinstance(node, ast.Name):
         return False
     scope = write.place.scope
@@ -69,7 +69,7 @@ def _is_data(node: ast.AST, write: Write) -> bool:
 
 
 def _tells_once(write: Write) -> bool:
-    """Tell whether the write only sees to it that something is logged once."""
+    """Return whether the write only sees to it that something is logged once."""
     block = next((node for node in write.place.above() if isinstance(node, ast.If)), None)
     if block is None:
         return False
@@ -87,7 +87,7 @@ def _holds(statement: ast.stmt, write: Write) -> bool:
 
 
 def asks_for_absence(test: ast.expr, names: set[str]) -> bool:
-    """Tell whether a condition asks if something is there at all: `x is None`, `not x`, `key in x`, `hasattr(x, …)`."""
+    """Return whether a condition asks if something is there: `x is None`, `not x`, `key in x`, `hasattr(x, …)`."""
     for node in ast.walk(test):
         match node:
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq()], comparators=[right]):
@@ -121,7 +121,7 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
 
 
 def builds_on(write: Write) -> bool:
-    """Tell whether what is written is made from what was there, as a sum is."""
+    """Return whether what is written is made from what was there, as a sum is."""
     return write.kind is Kind.ADD or (write.value is not None and _made_from(write.value, _names_of(write), write, 0))
 
 
@@ -135,7 +135,7 @@ def _made_from(value: ast.expr, names: set[str], write: Write, depth: int) -> bo
 
 
 def _plain(node: ast.expr) -> bool:
-    """Tell whether a condition is a name, an attribute, or what is got by a key."""
+    """Return whether a condition is a name, an attribute, or what is got by a key."""
     if isinstance(node, ast.NamedExpr):
         return _plain(node.value)
     if isinstance(node, ast.Call):
@@ -144,7 +144,7 @@ def _plain(node: ast.expr) -> bool:
 
 
 def _looks_up(node: ast.Try, names: set[str]) -> bool:
-    """Tell whether it tries to get what is there, and catches that it is not."""
+    """Return whether it tries to get what is there, and catches that it is not."""
     return any(_mentions(child, names) for child in node.body) and any(
         _caught(handler) & _ABSENT for handler in node.handlers
     )
@@ -161,7 +161,7 @@ def _exceptions(node: ast.expr | None) -> Iterator[str]:
 
 
 def is_from(node: ast.expr | None, scope: Scope, functions: frozenset[str]) -> bool:
-    """Tell whether an expression is what one of these functions of libraries gives, also by way of a name."""
+    """Return whether an expression is what one of these functions of libraries gives, also by way of a name."""
     if isinstance(node, ast.Name) and len(made := scope.assigned.get(node.id, [])) == 1:
         node = made[0]
     callee = scope.value(node.func) if isinstance(node, ast.Call) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_a(value: Any, kinds: type | tuple[type, ...] | UnionType) -> bool:
-    """Tell whether an object is of a class by its type: `isinstance` would also ask the object."""
+    """Return whether an object is of a class by its type: `isinstance` would also ask the object."""
     return issubclass(type(value), kinds)
 
 

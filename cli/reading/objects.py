@@ -58,7 +58,7 @@ def held_value(found: Any, attr: str, module: Mapping[str, Any], packages: froze
 
 
 def pickles_itself(cls: type) -> bool:
-    """Tell whether a class says how its objects are pickled."""
+    """Return whether a class says how its objects are pickled."""
     ways = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__deepcopy__")
     return any(name in vars(base) for base in cls.__mro__ if base is not object for name in ways)
 

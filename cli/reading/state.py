@@ -44,12 +44,12 @@ GATHERING = frozenset(
 
 
 def is_container(value: Any) -> bool:
-    """Tell whether an object holds other values, and can be given more."""
+    """Return whether an object holds other values, and can be given more."""
     return is_a(value, _CONTAINERS) or _is_array(value)
 
 
 def is_namespace(value: Any) -> bool:
-    """Tell whether it is an object that only holds attributes."""
+    """Return whether it is an object that only holds attributes."""
     return is_a(value, types.SimpleNamespace)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from types import FunctionType, ModuleType
 
 from stormline.cli.reading.code import is_users
@@ -17,7 +17,7 @@ from stormline.cli.reading.values import Foreign, Function, Inside, Known, Objec
 _FIRST_ARGUMENT = {"heapq.heappush", "heapq.heappushpop", "bisect.insort", "bisect.insort_left", "bisect.insort_right"}
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """How a write goes: `SET` gives a value whatever was there, `ADD` builds on what was there."""
 
     SET = "set"

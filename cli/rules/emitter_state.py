@@ -37,7 +37,7 @@ def find(part: Part) -> Iterator[Finding]:
 
 
 def _kept_by_key(write: Write) -> bool:
-    """Tell whether the attribute is given a value only where a condition on its like says so, as a cache is."""
+    """Return whether the attribute is given a value only where a condition on its like says so, as a cache is."""
     if write.shared or builds_on(write):
         return False
     owner = ast.unparse(write.target.value) if isinstance(write.target, ast.Attribute) else ""
@@ -51,7 +51,7 @@ def _kept_by_key(write: Write) -> bool:
 
 
 def _read_before(write: Write, places: list[Place]) -> bool:
-    """Tell whether the attribute is read where the write has not come yet: above it, or in another method."""
+    """Return whether the attribute is read where the write has not come yet: above it, or in another method."""
     for place in places:
         node = place.node
         reads = _is_attribute(place, write.attribute) and isinstance(getattr(node, "ctx", None), ast.Load)
@@ -61,7 +61,7 @@ def _read_before(write: Write, places: list[Place]) -> bool:
 
 
 def _begun_anew(part: Part, attribute: str) -> bool:
-    """Tell whether each method gives the attribute a new value before it uses it."""
+    """Return whether each method gives the attribute a new value before it uses it."""
     for method in METHODS:
         first = next((place for place in part.reached(method) if _is_attribute(place, attribute)), None)
         if first is not None and not _is_new(first, attribute):

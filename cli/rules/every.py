@@ -60,7 +60,7 @@ def check_plan(plan: Plan, module: str) -> Report:
 
 
 def _is_allowed(finding: Finding) -> bool:
-    """Tell whether the line says that it is meant: `# stormline: allow RULE`."""
+    """Return whether the line says that it is meant: `# stormline: allow RULE`."""
     allowed = linecache.getline(os.path.abspath(finding.path), finding.line).partition("# stormline: allow ")[2]
     return finding.rule in allowed.replace(",", " ").split()
 

@@ -83,7 +83,7 @@ def _where_assigned(part: Part, name: str) -> tuple[str, int] | None:
 
 
 def _descriptor(part: Part, name: str, value: Any) -> str | None:
-    """Tell of a number that stands for an open file of this process."""
+    """Return what to say of a number that stands for an open file of this process."""
     for assigned in part.view.assigned.get(name, []) if type(value) is int else ():
         made = part.scope(assigned.code).value(assigned.value)
         if isinstance(made, Foreign) and (
@@ -109,7 +109,7 @@ def _of_class(part: Part) -> Iterator[Finding]:
 
 
 def _is_emptied(value: Any) -> bool:
-    """Tell whether opening it wrote: each Python worker that imports the module does so too."""
+    """Return whether opening it wrote: each Python worker that imports the module does so too."""
     if not is_a(value, io.IOBase) and type(value).__name__ != "memmap":
         return False
     mode = getattr(value, "mode", None)
@@ -163,7 +163,7 @@ def _kind_within(value: Any, packages: frozenset[str]) -> str | None:
 
 
 def _guards_making(part: Part, lock: str) -> bool:
-    """Tell whether all that is done under a lock begins with asking whether something is there."""
+    """Return whether all that is done under a lock begins with asking whether something is there."""
     blocks = [
         node
         for code in part.view.methods()

@@ -42,13 +42,13 @@ def _is_meant(write: Write, method: str) -> bool:
 
 
 def _is_by_attempt(write: Write) -> bool:
-    """Tell whether the attempt is the key, as in `KEPT[attempt] = x` and `KEPT[attempt].append(x)`."""
+    """Return whether the attempt is the key, as in `KEPT[attempt] = x` and `KEPT[attempt].append(x)`."""
     keys = [node.slice for node in ast.walk(write.target) if isinstance(node, ast.Subscript)]
     return any(mentions_attempt(key, write.place.scope, surely=True) for key in keys)
 
 
 def _is_of_process(write: Write) -> bool:
-    """Tell whether it draws a number that tells objects of this process apart, and is not emitted."""
+    """Return whether it draws a number that tells objects of this process apart, and is not emitted."""
     if not isinstance(write.root, Known) or type(write.root.value).__module__ != "itertools":
         return False
     calls = [node for node in write.place.above() if isinstance(node, ast.Call)]

@@ -83,7 +83,7 @@ def _looks_at_attempt(place: Place) -> bool:
 
 
 def _hands_over(node: ast.Call, place: Place) -> bool:
-    """Tell whether a call gets the attempt, or the bolt itself, and may compare it."""
+    """Return whether a call gets the attempt, or the bolt itself, and may compare it."""
     scope = place.scope
     callee = scope.value(node.func)
     args = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -104,7 +104,7 @@ def _hands_over(node: ast.Call, place: Place) -> bool:
 
 
 def _followed(value: Value | None) -> bool:
-    """Tell whether a function of the user's that gets it is read with it, so that its own places tell."""
+    """Return whether a function of the user's that gets it is read with it, so that its own places tell."""
     return isinstance(value, Role) or (isinstance(value, Object) and value.itself)
 
 
@@ -120,7 +120,7 @@ def _compares_whole_attempt(place: Place) -> bool:
 
 
 def _has_other_bases(part: Part) -> bool:
-    """Tell whether a library's class, which is not read, has a say in what the bolt does."""
+    """Return whether a library's class, which is not read, has a say in what the bolt does."""
     for cls in type(part.declared).__mro__:
         if cls.__module__.partition(".")[0] in ("stormline", "builtins", "abc", "typing"):
             continue
@@ -130,7 +130,7 @@ def _has_other_bases(part: Part) -> bool:
 
 
 def _is_decorated(part: Part) -> bool:
-    """Tell whether a decorator, which is not read, has a say in what the bolt does."""
+    """Return whether a decorator, which is not read, has a say in what the bolt does."""
     nodes = [code.node for code in part.view.methods() if code.name in _METHODS]
     decorators = [one for node in nodes if not isinstance(node, ast.Lambda) for one in node.decorator_list]
     return any(ast.unparse(one).rpartition(".")[2] != "override" for one in decorators)

@@ -72,7 +72,7 @@ def _is_emit(node: ast.Call, scope: Scope) -> bool:
 
 
 def _decides(node: ast.If | ast.While | ast.For, scope: Scope) -> bool:
-    """Tell whether it depends on the condition what is emitted."""
+    """Return whether it depends on the condition what is emitted."""
     inner = [child for statement in (*node.body, *node.orelse) for child in ast.walk(statement)]
     ends = not isinstance(node, ast.For) and any(
         isinstance(child, ast.Continue | ast.Break | ast.Return) for child in inner
@@ -148,7 +148,7 @@ def _is_chance(call: ast.Call, scope: Scope) -> bool:
 
 
 def _outlives_batch(call: ast.Call, scope: Scope) -> bool:
-    """Tell whether a generator is an attribute that is not made anew where batches are emitted."""
+    """Return whether a generator is an attribute that is not made anew where batches are emitted."""
     generator = call.func.value if isinstance(call.func, ast.Attribute) else None
     if not isinstance(generator, ast.Attribute):
         return False
@@ -160,7 +160,7 @@ def _outlives_batch(call: ast.Call, scope: Scope) -> bool:
 
 
 def _seeds(place: Place) -> bool:
-    """Tell whether a generator is set to a known state while a batch is emitted."""
+    """Return whether a generator is set to a known state while a batch is emitted."""
     match place.node:
         case ast.Call(func=ast.Attribute(attr="seed" | "setstate"), args=[_, *_]):
             return True

@@ -44,7 +44,7 @@ class StateFiles:
         return None
 
     def look(self) -> StateDirGone | None:
-        """As `gone`, and take note of the log that is written to now: from time to time there is a new one."""
+        """As `gone`, and record which log is written to now: from time to time there is a new one."""
         with self._lock:
             gone = self._gone()
             if gone is None:

@@ -22,6 +22,7 @@ class TopologyHandle:
     submitted under, `txid_begun` the first transaction that it works on.
 
     Args:
+        world (World): the clock and the threads of this process.
         name (str): name that it was submitted under.
         runner (TopologyRunner): what runs it.
         zookeeper_hosts (str): where its state is, as "host:port,…".

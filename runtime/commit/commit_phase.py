@@ -17,8 +17,10 @@ from stormline.runtime.messages.engine import CommitEngine
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
 from stormline.runtime.tasks.collector import Route
+from stormline.runtime.tasks.commit_calls import COMMIT_CALLS
 from stormline.runtime.tasks.commit_participants import CommitParticipants
-from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, restore_gathered
+from stormline.runtime.tasks.gathered import restore_gathered
+from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.tasks.task_routes import HandOver, collector_of
@@ -132,10 +134,11 @@ class CommitTask:
     def _execute(self, inbox: Sequence[Delivery]) -> None:
         deliveries = [*self._deferred.tuples, *inbox]
         gathers = gathered_by(self._planned.component.obj) if deliveries else None
-        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False)
+        who = f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},"
+        other = None if gathers is None else OtherState(self._bolt, gathers, alone=False, who=who)
         self._execute_all(deliveries)
         if other is not None:
-            other.check(f"bolt {self.component!r} ({type(self._bolt).__name__}), task {self.task},")
+            other.check()
 
     def _execute_all(self, deliveries: Iterable[Delivery]) -> None:
         for delivery in deliveries:

@@ -1,8 +1,8 @@
 """Commits on the executors: what crosses between the driver and the Spark tasks of a commit. Knows no Spark.
 
 One turn of a commit phase is one Spark job. Its input is what came back to the driver with the wave's result: bytes,
-shipped with the job, so that nothing stands before it that could be computed again. No law leans on Spark running a
-task once (MEASURED: it may run one twice by five ways). What becomes of each:
+shipped with the job, so that nothing stands before it that could be computed again. Nothing leans on Spark running a
+task once (law 7, one execution): there are five ways in which one runs twice (docs/measured.md). What becomes of each:
 
 - *Task failure*, and *executor loss* while the task runs: Spark may run the task again (after an executor that died
   through no fault of the application even with spark.task.maxFailures=1). It then says so: a Spark attempt number
@@ -16,10 +16,10 @@ task once (MEASURED: it may run one twice by five ways). What becomes of each:
 
 What cannot be closed is a zombie: a Spark task whose executor is cut off, or whose job was cancelled, and that goes on
 while the replay runs. Its token is smaller than the replay's, and a store that checks tokens in its own transaction
-turns it away (law 6), as it does the thread of a commit on the driver that was abandoned.
+turns it away (law 6, fencing), as it does the thread of a commit on the driver that was abandoned.
 
-**Law 5**: a cut input looks complete to Spark's Python workers, so each part says how many bolt tasks and tuples it
-holds, with a checksum; and the driver takes a turn as run only when every bolt task has replied.
+**Law 5 (complete input)**: a cut input looks complete to Spark's Python workers, so each part says how many bolt tasks
+and tuples it holds, with a checksum; and the driver takes a turn as run only when every bolt task has replied.
 """
 
 from __future__ import annotations

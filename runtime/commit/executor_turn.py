@@ -23,7 +23,7 @@ class ExecutorTurn:
     """The tasks of `components`, which have their turn together on the executors.
 
     After `run`: what they `sent`, and why they failed. Only replies of every task make a turn that did
-    not fail (law 5).
+    not fail (law 5, complete input).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""BatchDefinitions: what a wave is told of its batches, and what is learnt of batches from a wave's results (law 2)."""
+"""BatchDefinitions: what a wave must know of its batches, and what its results say of them (law 2, sameness)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BatchDefinitions:
         self._kind = kind
 
     def wave_attempt(self, action: Process, txid_begun: int) -> WaveAttempt:
-        """Return what a wave is told of an attempt; up to `txid_begun` a commit effect may have happened."""
+        """Return what a wave must know of an attempt; up to `txid_begun` a commit effect may have happened."""
         txid = action.attempt.transaction_id
         batch = self._batches.known[txid]
         frozen = txid <= txid_begun

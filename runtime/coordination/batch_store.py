@@ -1,4 +1,4 @@
-"""Batches: what is durable of each transaction, and the txid that is committed. All that recovery needs (law 2).
+"""Batches: what is durable of each transaction, and the txid that is committed. What recovery needs (law 2, sameness).
 
 committed             {txid, attempt}: the last committed transaction
 batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id}
@@ -135,7 +135,7 @@ class Batches:
         )
 
     def recorded(self, attempt: TransactionAttempt) -> None:
-        """Take note that the record of a commit has been written."""
+        """Count a transaction as committed: its record has been written."""
         txid = attempt.transaction_id
         assert txid == self.committed + 1, (txid, self.committed)
         self.committed = txid

@@ -27,7 +27,7 @@ class ExecutingSecs:
         self._told: set[str] = set()
 
     def add(self, secs: Mapping[str, float]) -> None:
-        """Take note of what one commit took."""
+        """Record what one commit took."""
         now = self._world.monotonic()
         if self._since is None:
             self._since = now - max(secs.values(), default=0.0)

@@ -61,8 +61,8 @@ class _Commit:
 
 
 class Committer:
-    """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1), while the
-    connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership was asked for.
+    """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1, order), while
+    the connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership was asked for.
 
     A commit that outlives its deadline begins no further call of user code, and is not recorded; but the one that runs
     keeps its place until it comes back, so that its effects end before the next attempt's begin, as in Storm.
@@ -227,7 +227,7 @@ class Committer:
             return None
 
     def _may_begin(self, result: AttemptResult) -> bool:
-        """Tell whether the ownership is certain; ask ZooKeeper, unless it has confirmed a write lately: a driver that
+        """Return whether the ownership is certain; ask ZooKeeper, unless it has confirmed a write lately: a driver that
         slept must not begin a commit."""
         if not self._store.connected():
             self._world.sleep(LOOK_SECS)
@@ -262,7 +262,7 @@ class Committer:
             return self._now
 
     def _finish(self, commit: _Commit) -> bool:
-        """Run a commit phase and record it; tell whether this thread goes on."""
+        """Run a commit phase and record it; return whether this thread goes on."""
         failure = error = None
         try:
             failure = commit.run.run()

@@ -66,7 +66,7 @@ class Processed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An attempt has failed, in either phase. `counts` is false where the batch was not to blame."""
+    """An attempt has failed, in either phase (law 4, failure). `counts` is false where the batch was not to blame."""
 
     attempt: TransactionAttempt
     cause: Any = None
@@ -135,12 +135,12 @@ def next_txid(state: State) -> int:
 
 
 def has_room(state: State) -> bool:
-    """Tell whether one more transaction may become active."""
+    """Return whether one more transaction may become active."""
     return len(state.active) < state.pending_max
 
 
 def is_current(state: State, attempt: TransactionAttempt) -> bool:
-    """Tell whether `attempt` is the one that counts for its transaction."""
+    """Return whether `attempt` is the one that counts for its transaction (law 3, attempts)."""
     active = state.active.get(attempt.transaction_id)
     return active is not None and active.attempt == attempt
 

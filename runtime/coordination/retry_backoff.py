@@ -34,20 +34,20 @@ class Backoff:
         self._uncounted = 0
 
     def wave_processed(self) -> None:
-        """Take note that a wave gave results."""
+        """Record that a wave gave results."""
         self._waves = 0
 
     def committed(self) -> None:
-        """Take note that a transaction has committed."""
+        """Record that a transaction has committed."""
         self._uncounted = 0
 
     def batch_failed(self, failures: int) -> float:
-        """Take note of a failure of one batch, the last of `failures`."""
+        """Record a failure of one batch, the last of `failures`."""
         more = failures - REPLAYS_AT_ONCE
         return min(1.0, 0.01 * 2.0 ** min(more, 10)) if more > 0 else 0.0
 
     def uncounted(self, attempt: TransactionAttempt, failure: Failure) -> float:
-        """Take note of a failure that is not the batch's own, such as input that was cut.
+        """Record a failure that is not the batch's own, such as input that was cut.
 
         Raises:
             EngineStopped: there have been too many since the last commit.
@@ -61,7 +61,7 @@ class Backoff:
         return 0.2 if self._uncounted > REPLAYS_AT_ONCE + self._components else 0.0
 
     def wave_failed(self, title: str, failure: EngineFailure) -> float:
-        """Take note that a wave came to nothing.
+        """Record that a wave came to nothing.
 
         Raises:
             EngineStopped: the reason lasts, or too many waves in a row came to nothing.

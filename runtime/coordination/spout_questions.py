@@ -79,7 +79,7 @@ class SpoutQuestions:
         self._own.begin(partial(self._answer, first, room, prev, dict(positions), known))
 
     def answered(self) -> None:
-        """Take note that the answer has arrived."""
+        """Record that the answer has arrived."""
         self.asked_at = None
 
     def _answer(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:

@@ -137,12 +137,12 @@ class TopologyRunner:
         self._inbox.put(_Wake())
 
     def calls_in(self, thread: object) -> bool:
-        """Tell whether user code of this topology is called in a thread: then nothing ends while that waits for it."""
+        """Return whether user code of this topology is called in a thread: nothing ends while that waits for it."""
         own = (self._waves.thread, self._committer.thread, self.spout.thread)
         return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
 
     def lost(self, error: StormlineError) -> None:
-        """Take note that this driver owns the topology no longer: stop at once."""
+        """Stop at once: this driver owns the topology no longer."""
         self._lost = error
         self._inbox.put(_Lost(error))
 
@@ -188,7 +188,7 @@ class TopologyRunner:
                 self._handle(self._inbox.get())
 
     def _may_stop(self) -> bool:
-        """Tell whether it is time to stop: the commit that runs ends before, unless it hangs."""
+        """Return whether it is time to stop: the commit that runs ends before, unless it hangs."""
         if not self._stop_asked.is_set():
             return False
         now = self._world.monotonic()
@@ -268,7 +268,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ processing phase
 
     def _wave_may_begin(self) -> bool:
-        """Tell whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
+        """Return whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
         if self._waves.busy or self._stop_asked.is_set() or self._poison is not None:
             return False
         return not self._results or self._size.enough(self._pending_max - len(self._results))
@@ -295,7 +295,7 @@ class TopologyRunner:
         self.progress.processing = len(txids)
 
     def _asks_spout(self, now: float) -> bool:
-        """Ask the spout for what it has for the next wave, once; tell whether the wave waits for the answer."""
+        """Ask the spout for what it has for the next wave, once; return whether the wave waits for the answer."""
         if self.spout.asked_at is None and not self._asked_for_wave and now >= self._ask_spout_at:
             room = self._pending_max - len(self._state.active)
             if room > 0:
@@ -380,7 +380,7 @@ class TopologyRunner:
     # ------------------------------------------------------------------------------------ commit phase
 
     def _take_commits(self) -> None:
-        """Take note of the commits that have ended; stop where the next one is of a batch that must stop all."""
+        """Record the commits that have ended; stop where the next one is of a batch that must stop all."""
         ended = self._committer.take_ended()
         for commit in ended:
             self._commit_ended(commit)

@@ -19,7 +19,7 @@ class WaveSize:
         self.attempts_max = pending_max
 
     def processed(self, attempts: int, secs: float) -> None:
-        """Take note of a wave that has been processed."""
+        """Record a wave that has been processed."""
         if secs > WAVE_SECS:
             self.attempts_max = max(1, min(self.attempts_max, int(attempts * WAVE_SECS / secs)))
         elif self._careful_waves:
@@ -28,16 +28,16 @@ class WaveSize:
             self.attempts_max = min(self._pending_max, self.attempts_max * 2)
 
     def failed(self, attempts: int) -> None:
-        """Take note of a wave that came to nothing, or took too long."""
+        """Record a wave that came to nothing, or took too long."""
         self.attempts_max = max(1, attempts // 2)
         self._careful_waves = CAREFUL_WAVES
 
     def too_large(self, fitted: int) -> None:
-        """Take note of a wave of which only the first `fitted` attempts found room in Spark's messages."""
+        """Record a wave of which only the first `fitted` attempts found room in Spark's messages."""
         self.attempts_max = max(1, min(self.attempts_max, fitted))
         self._careful_waves = CAREFUL_WAVES
 
     def enough(self, room: int) -> bool:
-        """Tell whether a wave is worth its job where `room` transactions may be active beside those that wait for
+        """Return whether a wave is worth its job where `room` transactions may be active beside those that wait for
         their commits: it costs as much for one as for many."""
         return room >= min(self.attempts_max, (self._pending_max + 1) // 2)

@@ -74,7 +74,7 @@ class WaveThread:
             self._on_end(ended)
 
     def ended(self) -> None:
-        """Take note that the wave has come to its end."""
+        """Record that the wave has come to its end."""
         self.wave = None
 
     def overdue(self) -> bool:

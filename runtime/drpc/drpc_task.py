@@ -47,14 +47,14 @@ class DRPCRequest:
         self._lock = threading.Lock()
 
     def ended_in_one_task(self) -> None:
-        """Take note that a task of the last bolt has done all its part."""
+        """Record that a task of the last bolt has done all its part."""
         with self._lock:
             self._left -= 1
             if self._left == 0:
                 self.over.set()
 
     def count(self, readings: Readings) -> None:
-        """Take note of what metrics have counted."""
+        """Record what metrics have counted."""
         if readings:
             with self._lock:
                 merge_into(self.metrics, readings)

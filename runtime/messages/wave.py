@@ -34,8 +34,8 @@ class WaveAttempt:
     """One attempt to process.
 
     `stored` holds the partitions that an earlier attempt has fixed. `rows` is the batch's total where it is fixed.
-    `frozen`: a commit effect may have happened, so the batch must be the same (law 2). `commit_id`: under which it
-    commits, if it does.
+    `frozen`: a commit effect may have happened, so the batch must be the same (law 2, sameness). `commit_id`: under
+    which it commits, if it does.
     """
 
     attempt: TransactionAttempt

@@ -53,7 +53,7 @@ class Layout:
         )
 
     def waits_for_commit(self, edge: Edge) -> bool:
-        """Tell whether tuples of `edge` are kept for the commit phase where they were emitted."""
+        """Return whether tuples of `edge` are kept for the commit phase where they were emitted."""
         return edge.transfer is Transfer.EXCHANGE and self._stage_of(edge.target) in self.at_commit
 
     def _exchanges(self) -> list[Edge]:

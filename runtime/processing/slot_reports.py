@@ -19,7 +19,8 @@ def read_report(block: bytes) -> SlotReport:
 
 
 def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> WaveResult:
-    """Return the wave's result; an attempt has failed whose reports are not all there, or not as one (law 5)."""
+    """Return the wave's result. An attempt has failed whose reports are not all there, or are not of one execution of
+    each slot (law 5, complete input; law 7, one execution)."""
     by_place = {(report.stage, report.slot): report for report in reports}
     expected = [(stage, slot) for stage, slots in enumerate(layout.slots) for slot in range(slots)]
     missing = [place for place in expected if place not in by_place]

@@ -17,7 +17,7 @@ from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_routes import HandOver, Pack, PackedRoute, collector_of
-from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, failure_of, run_guarded
 from stormline.runtime.tuples import blocks, partitioning
 from stormline.runtime.tuples.blocks import Outbox
 from stormline.runtime.tuples.columns import Tuples, columns_of
@@ -203,14 +203,16 @@ class StageRunner:
             run = self._runs[index]
             if run.failed:
                 continue
-            count = (index, delivery.edge, delivery.source_task, delivery.target_task)
-            self._received[count] = self._received.get(count, 0) + delivery.rows
-            task = self._task(run, delivery.target_task)
+            edge_index, source_task, target_task, packed = delivery
+            assert isinstance(packed, Packed)
+            count = (index, edge_index, source_task, target_task)
+            self._received[count] = self._received.get(count, 0) + packed.rows
+            task = self._task(run, target_task)
             if task is not None:
-                tuples = self._unpack(run, delivery)
+                edge = self._plan.edges[edge_index]
+                tuples = self._unpack(run, edge.source, source_task, packed)
                 if tuples is not None:
-                    edge = self._plan.edges[delivery.edge]
-                    task.execute_all(tuples, self._env.source(edge, delivery.source_task))
+                    task.execute_all(tuples, self._env.source(edge, source_task))
         if block.closing is not None:
             self._closed[source] = block.closing
 
@@ -223,14 +225,17 @@ class StageRunner:
             if delivery.target_task not in self._plan.components[edge.target].tasks:
                 raise CorruptData(f"a block for task {delivery.target_task}, which is none of {edge.target!r}")
 
-    def _unpack(self, run: _AttemptRun, delivery: Delivery) -> Tuples | None:
-        packed, source = delivery.tuples, self._plan.edges[delivery.edge].source
-        assert isinstance(packed, Packed)
-        # The user's serializers read rows here.
-        tuples = self._guarded(run, source, delivery.source_task, "reading the tuples", self._read, run, packed)
-        if tuples is None:
-            return None
-        if len(tuples) != packed.rows:
+    def _unpack(self, run: _AttemptRun, component: str, task: int, packed: Packed) -> Tuples | None:
+        where = "reading the tuples"
+        if not self._env.registry.plain:  # the user's serializers read, too
+            tuples = self._guarded(run, component, task, where, self._read, run, packed)
+        else:
+            try:
+                tuples = self._read(run, packed)
+            except CorruptData as error:
+                run.fail(failure_of(error, component, task, where))
+                return None
+        if tuples is not None and len(tuples) != packed.rows:
             run.fail(self._incomplete(f"a segment of {packed.rows} rows holds {len(tuples)}"))
             return None
         return tuples
@@ -362,21 +367,25 @@ class StageRunner:
                     continue
                 self._finish_task(run, planned, task)
         if not run.failed:
-            for route in run.packed_routes:
+            for route in filter(PackedRoute.waiting, run.packed_routes):
                 self._guarded(run, route.edge.source, route.task, "emit", route.flush)
         run.release()
 
     def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
         bolt_task = self._task(run, task)
-        if bolt_task is not None and bolt_task.finish():
-            bolt_task.collector.close()
-            if bolt_task.context.metrics is not None:
-                self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
-            if planned.deferred:
-                assert isinstance(bolt_task, BatchBoltTask)
-                self._guarded(run, planned.id, task, "what it gathers", self._gather, run, bolt_task, task)
+        if bolt_task is None:
+            return
+        if planned.deferred:
+            assert isinstance(bolt_task, BatchBoltTask)
+            self._guarded(run, planned.id, task, "execute", self._gather, run, bolt_task, task)
+        elif not bolt_task.finish():
+            return
+        bolt_task.collector.close()
+        if bolt_task.context.metrics is not None and not run.failed:
+            self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
 
     def _gather(self, run: _AttemptRun, bolt_task: BatchBoltTask, task: int) -> None:
+        bolt_task.collector.finish("execute")
         gathered = bolt_task.gathered(self._env.registry)
         self._take_room(run, bolt_task.of.component, len(gathered))
         run.given(task).gathered = gathered

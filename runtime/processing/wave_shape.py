@@ -18,7 +18,7 @@ AT_COMMIT_SECS_MAX = 0.002
 
 
 def one_task_pays(busy_secs: float, stages: int, slots: int) -> bool:
-    """Tell whether all stages of a wave together should be one Spark task.
+    """Return whether all stages of a wave together should be one Spark task.
 
     Args:
         busy_secs: what the wave's tasks are expected to work, together.
@@ -56,7 +56,7 @@ class WaveShaper:
         return Layout(self._plan, 1, self._at_commit)
 
     def learn(self, result: WaveResult) -> None:
-        """Take note of what a wave took."""
+        """Record what a wave took."""
         attempts = len(result.attempts)
         self._busy_secs_an_attempt = sum(result.busy_secs_of.values()) / attempts
         self._at_commit = frozenset(stage for stage in self._commit_only if self._suits_commit(stage, result, attempts))

@@ -58,7 +58,7 @@ def _watch(env: TaskEnvironment, file: Path | None, long_secs: float) -> None:
 
 
 def _write(file: Path, reports: Collection[CallReport]) -> bool:
-    """Write them, so that the file is there as a whole or not at all; tell whether it is."""
+    """Write them, so that the file is there as a whole or not at all; return whether it is."""
     try:
         if not reports:
             file.unlink(missing_ok=True)

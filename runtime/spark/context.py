@@ -105,7 +105,7 @@ def _check_room(directory: Path) -> None:
 
 
 def under_spark_submit() -> bool:
-    """Tell whether spark-submit started this process, and so has been told which Spark to use."""
+    """Return whether spark-submit started this process, and so has been told which Spark to use."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -131,7 +131,7 @@ def unless_given(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(settings: SparkConf) -> bool:
-    """Tell whether spark-submit was given a name: without one it takes that of the file that it runs."""
+    """Return whether spark-submit was given a name: without one it takes that of the file that it runs."""
     return settings.get("spark.app.name", "") not in ("", Path(sys.argv[0]).name)
 
 

@@ -16,7 +16,7 @@ DIES_SECS = 5.0
 
 
 def answers(gateway: Any, secs: float = ANSWERS_SECS) -> bool:
-    """Tell whether the JVM behind py4j's `gateway` lives and answers, or is known to have ended."""
+    """Return whether the JVM behind py4j's `gateway` lives and answers, or is known to have ended."""
     answered = threading.Event()
 
     def ask() -> None:
@@ -29,7 +29,7 @@ def answers(gateway: Any, secs: float = ANSWERS_SECS) -> bool:
 
 
 def end_if_hung(gateway: Any, secs: float = ANSWERS_SECS) -> bool:
-    """Kill the JVM if it hangs and this process has started it; tell whether it can be talked to, or has ended.
+    """Kill the JVM if it hangs and this process has started it; return whether it can be talked to, or has ended.
 
     Whatever waits for its answer then gets an error, and what it held is free: ports, memory, the state directory.
     """

@@ -11,7 +11,8 @@ from stormline.runtime.errors import UnsafeSpark
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.secrets import is_reference, literal_secrets, names_a_secret
 
-# Spark may run a task twice in five ways; with these it does not, and a failed job is replayed by the coordinator.
+# Spark may run a task twice in five ways (docs/measured.md). With these it does not, on its own account, and a failed
+# job is replayed by the coordinator; the rest is law 7 (one execution).
 REQUIRED = {
     "spark.speculation": "false",
     "spark.task.maxFailures": "1",
@@ -48,7 +49,7 @@ def check_master(master: str) -> None:
 
 
 def is_local(master: str) -> bool:
-    """Tell whether Spark runs in the driver's own JVM, where no task is ever run twice."""
+    """Return whether Spark runs in the driver's own JVM, where no task is ever run twice."""
     return master == "local" or master.startswith("local[")
 
 

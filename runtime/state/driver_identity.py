@@ -28,7 +28,7 @@ class DriverIdentity:
         """Return the holder that this process would be."""
         machine = world.machine
         pid = machine.pid()
-        since = dt.datetime.fromtimestamp(world.wall_secs(), dt.timezone.utc).isoformat(timespec="seconds")
+        since = dt.datetime.fromtimestamp(world.wall_secs(), dt.UTC).isoformat(timespec="seconds")
         return cls(machine.host(), pid, since, machine.boot(), machine.started(pid) or "", session_timeout_ms, token)
 
     def to_data(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class DriverIdentity:
         return holder
 
     def alive(self, here: Machine) -> bool | None:
-        """Tell whether the process lives; None where that cannot be known from `here`.
+        """Return whether the process lives; None where that cannot be known from `here`.
 
         Dead is only who left a mark here: a clone of the machine it runs on is like it in all else.
         """

@@ -161,7 +161,7 @@ class MemoryStateStore:
             self._tree.apply(changes)
 
     def connected(self) -> bool:
-        """Tell whether the ownership is certain now."""
+        """Return whether the ownership is certain now."""
         return self._lost is None and not self.suspended
 
     def close(self) -> None:

@@ -91,7 +91,7 @@ class StateStore(Protocol):
         """
 
     def connected(self) -> bool:
-        """Tell whether the ownership is certain now; while it is not, the caller starts no commit."""
+        """Return whether the ownership is certain now; while it is not, the caller starts no commit."""
 
     def close(self) -> None:
         """Give the ownership up; the next driver may open at once. May be called again."""

@@ -167,7 +167,7 @@ class StateTree:
 
 
 def used_up(version: int) -> bool:
-    """Tell whether a znode of this version is to be deleted and made anew, in one transaction, where it is replaced.
+    """Return whether a znode of this version is to be deleted and made anew, in one transaction, where it is replaced.
 
     After that many writes (25 days of 1,000 a second) the server's count turns negative, which is harmless until -1:
     a write that expects -1 is compared with nothing, and some servers leave -1 out (ZOOKEEPER-4743; 3.9 does not), so

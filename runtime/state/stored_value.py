@@ -1,5 +1,7 @@
 """The envelope of every stored value: whose it is, that it is whole, and which schema it has.
 
+Nothing is unpickled (law 8, no unpickling), and what is not whole halts (law 10, stop or replay).
+
 Layout, the same in every schema version: b"STLN", CRC-32 of all that follows, version (2 bytes), msgpack.
 """
 

@@ -1,4 +1,4 @@
-"""Recorder: what an opaque spout's emitter emits to; it notes what defines the batch (law 2)."""
+"""Recorder: what an opaque spout's emitter emits to; it notes what defines the batch (law 2, sameness)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Recorder:
         return zlib.crc32(self._registry.pack([crc, parts]))
 
     def matches(self, rows: int, checksum: int) -> bool:
-        """Tell whether this is what was stored; also where the emitter emitted rows then, and batches now, or the
+        """Return whether this is what was stored; also where the emitter emitted rows then, and batches now, or the
         other way round: another bolt that listens is enough for that."""
         if self.rows != rows:
             return False

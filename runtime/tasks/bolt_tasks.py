@@ -8,7 +8,8 @@ from typing import Any
 
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
-from stormline.runtime.tasks.gathered import OtherState, pack_gathered
+from stormline.runtime.tasks.gathered import pack_gathered
+from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
@@ -46,12 +47,11 @@ class _BoltTask:
         self.context = context
         self._on_failure = on_failure
 
-    def _came_through(self, where: str, call: Callable[..., None], *args: Any) -> bool:
-        failure = run_guarded(self.of, where, call, *args)
-        if failure is None:
-            return True
-        self._on_failure(failure)
-        return False
+    def _came_through(self, failure: Failure | None) -> bool:
+        """Return whether a call came through, which has given this."""
+        if failure is not None:
+            self._on_failure(failure)
+        return failure is None
 
 
 class BasicBoltTask(_BoltTask):
@@ -66,7 +66,7 @@ class BasicBoltTask(_BoltTask):
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through("execute", self._execute_all, tuples, source)
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
 
     def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
         execute, collector = self._bolt.execute, self.collector
@@ -80,7 +80,7 @@ class BasicBoltTask(_BoltTask):
 
     def finish(self) -> bool:
         """Refuse what is emitted from now on: a BasicBolt never learns of batches."""
-        return self._came_through("execute", self.collector.finish, "execute")
+        return self._came_through(run_guarded(self.of, "execute", self.collector.finish, "execute"))
 
     def count_into(self, readings: Readings) -> None:
         """Add what the bolt's metrics have counted for this attempt."""
@@ -110,12 +110,12 @@ class BatchBoltTask(_BoltTask):
         self.bolt = bolt
         self._gathers = gathers
         self._executes = hooked_batch_bolt(bolt, context, collector, world)
-        self._other = None if gathers is None else OtherState(bolt, gathers, alone=True)
         self._who = "" if gathers is None else f"bolt {of.component!r} ({type(bolt).__name__}), task {of.task},"
+        self._other = None if gathers is None else OtherState(bolt, gathers, alone=True, who=self._who)
 
     def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
         """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through("execute", self._execute_all, tuples, source)
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
 
     def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
         if self._other is None:
@@ -123,14 +123,13 @@ class BatchBoltTask(_BoltTask):
         else:
             self._other.before_execute()
             execute_tuples(self._executes, tuples, source)
-            self._other.after_execute(self._who)
+            self._other.after_execute()
         self.collector.flush()
 
     def finish(self) -> bool:
-        """Finish the batch, unless deferred; return whether that came through."""
-        if self._gathers is not None:
-            return self._came_through("execute", self.collector.finish, "execute")
-        return self._came_through("finish_batch", self._finish_batch)
+        """Finish the batch; return whether that came through."""
+        assert self._gathers is None, "it finishes in the commit phase"
+        return self._came_through(run_guarded(self.of, "finish_batch", self._finish_batch))
 
     def _finish_batch(self) -> None:
         self.bolt.finish_batch()
@@ -148,7 +147,7 @@ class BatchBoltTask(_BoltTask):
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
         assert self._gathers is not None
         assert self._other is not None
-        self._other.check(self._who)
+        self._other.check()
         return pack_gathered(self.bolt, self._gathers, self._who, registry)
 
 

@@ -55,7 +55,7 @@ class Emitters:
         self._cancelled = False
 
     def begin_wave(self) -> None:
-        """Take note that a wave begins to emit."""
+        """Record that a wave begins to emit."""
         self._cancelled = False
 
     def cancel_wave(self) -> None:
@@ -103,7 +103,7 @@ class Emitters:
             return emitter
 
     def withdraw(self, caller: object) -> None:
-        """Take note that `caller` wants no call any more that has not begun."""
+        """Drop the calls of `caller` that have not begun."""
         for emitter in self._distinct():
             if emitter.thread is not None:
                 emitter.thread.withdraw(caller)

@@ -43,7 +43,7 @@ class SpoutCoordinator:
             method_of(self._coordinator, ITransactionalCoordinator, "resume")(prev_metadata)
 
     def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
-        """Tell whether a new batch may begin.
+        """Return whether a new batch may begin.
 
         Args:
             positions: metadata of each partition in the newest batch of which it is known.

@@ -101,7 +101,7 @@ class TaskContext(TopologyContext):
         return targets
 
     def targets_are_columnar(self, stream: str = DEFAULT_STREAM) -> bool:
-        """Tell whether bolts subscribe to a stream of this component, and all of them take record batches."""
+        """Return whether bolts subscribe to a stream of this component, and all of them take record batches."""
         edges = self._plan.out_edges(self._component, stream)
         return bool(edges) and all(self._plan.components[edge.target].component.columnar for edge in edges)
 
@@ -184,12 +184,12 @@ class TaskContext(TopologyContext):
                 log.exception("cleanup of a task hook of component %r, task %d", self._component, self._task)
 
     def renew(self) -> None:
-        """Take note that the component is about to be prepared, perhaps again: it adds its hooks anew."""
+        """Record that the component is about to be prepared, perhaps again: it adds its hooks anew."""
         self.clean_up()
         self.hooks, self._prepared = (), False
 
     def prepared(self) -> None:
-        """Take note that the component is prepared: nobody would heed hooks that come later."""
+        """Record that the component is prepared: nobody would heed hooks that come later."""
         self._prepared = True
 
     def add_task_hook(self, hook: ITaskHook) -> None:

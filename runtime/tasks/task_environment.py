@@ -71,7 +71,7 @@ _HOOKS_OF_COPY = ("__copy__", "__setstate__", "__getnewargs__", "__getnewargs_ex
 
 
 def _is_copied_plainly(obj: Any) -> bool:
-    """Tell whether all that copy.copy does with an object is to make one of its class and to update its __dict__."""
+    """Return whether all that copy.copy does with an object is to make one of its class and to update its __dict__."""
     kind = type(obj)
     return (
         hasattr(obj, "__dict__")
@@ -126,7 +126,7 @@ class TaskEnvironment:
         return conf
 
     def debug(self, component: str) -> bool:
-        """Tell whether a component's tuples are to be logged."""
+        """Return whether a component's tuples are to be logged."""
         return bool(self.conf(component).get(DEBUG))
 
     def context(self, component: str, task: int) -> TaskContext:
@@ -138,7 +138,7 @@ class TaskEnvironment:
         return context
 
     def work_on(self, commit_ids: Mapping[TransactionAttempt, int], committed: int = 0) -> None:
-        """Take note of attempts and their commit ids; forget earlier attempts, and transactions up to `committed`."""
+        """Record attempts and their commit ids; forget earlier attempts, and transactions up to `committed`."""
         newest = {attempt.transaction_id: attempt.attempt_id for attempt in commit_ids}
 
         def over(old: TransactionAttempt) -> bool:
@@ -168,7 +168,8 @@ class TaskEnvironment:
             held = vars(declared)
             if _ATOMS.issuperset(map(type, held.values())):  # all that copy.copy would do, in a fraction of the time
                 made: AnyBatchBolt = object.__new__(type(declared))
-                vars(made).update(held)
+                if held:  # an object whose __dict__ nobody has asked for is quicker to work with
+                    vars(made).update(held)
                 return made
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared

@@ -74,6 +74,10 @@ class PackedRoute:
         for part in (tuples[:half], tuples[half:]):
             self._send(target, part)
 
+    def waiting(self) -> bool:
+        """Return whether there is something to send."""
+        return bool(self.buffers)
+
     def flush(self) -> None:
         """Send what is left."""
         for target in list(self.buffers):

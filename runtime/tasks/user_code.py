@@ -1,4 +1,4 @@
-"""Guard: runs user code, and turns what it raises into the failure of one attempt."""
+"""Guard: runs user code, and turns what it raises into the failure of one attempt (law 10, stop or replay)."""
 
 from __future__ import annotations
 

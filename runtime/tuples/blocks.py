@@ -1,4 +1,4 @@
-"""Blocks: how tuples travel from stage to stage, and the counts that prove that none is missing (law 5).
+"""Blocks: how tuples go from stage to stage, and the counts that prove that none is missing (law 5, complete input).
 
 A block is bytes: one byte that names the stage it is for (`FOR_DRIVER`: a report), then msgpack of
 
@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Any
 
 from stormline.runtime.tuples.delivery import Delivery
-from stormline.runtime.tuples.packing import ARROW, Packed
+from stormline.runtime.tuples.packing import KINDS, Packed
 from stormline.topology.errors import CorruptData, shown
 from stormline.topology.packing import msgpack
 
@@ -104,13 +104,15 @@ def decode(block: bytes, origin: Origin) -> Block:
             if not _are_numbers([*chain.from_iterable(counts), *failed]):
                 raise CorruptData(_NO_NUMBERS)
             closing = Closing({(a, e, s, t): n for a, e, s, t, n in counts}, failed)
+        numbers: list[Any] = []
         decoded: list[Segment] = []
         for a, e, s, t, rows, data, kind in segments:
-            if not _are_numbers((a, e, s, t, rows, kind)):
-                raise CorruptData(_NO_NUMBERS)
-            if type(data) is not bytes or kind > ARROW:
+            numbers += (a, e, s, t, rows, kind)
+            if type(data) is not bytes or kind not in KINDS:
                 raise CorruptData("a block whose tuples are no bytes, or of a kind that is not known")
             decoded.append((a, Delivery(e, s, t, Packed(rows, data, kind))))
+        if not _are_numbers(numbers):
+            raise CorruptData(_NO_NUMBERS)
         return Block(stage, slot, execution, decoded, closing)
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         if isinstance(error, CorruptData):

@@ -1,4 +1,4 @@
-"""Canonical forms: equal values made equal bytes, so that what is hashed is the same in every process and for ever."""
+"""Canonical forms: equal values made equal bytes, for hashes that are the same everywhere (law 9, routing)."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _compared_fields(kind: type) -> tuple[str, ...] | None:
 
 def _in_utc(value: dt.datetime, offset: dt.timedelta) -> dt.datetime | dt.timedelta:
     try:
-        return value.astimezone(dt.timezone.utc).replace(fold=0)
+        return value.astimezone(dt.UTC).replace(fold=0)
     except OverflowError:  # at the very ends of time
         return value.replace(tzinfo=None) - _MIDNIGHT - offset
 

@@ -39,7 +39,7 @@ _KNOWN_OR_TUPLE = _KNOWN | {tuple}
 
 
 def all_known(values: Sequence[Any]) -> bool:
-    """Tell whether all values, and all that stands in tuples among them, are exactly of the known classes."""
+    """Return whether all values, and all that stands in tuples among them, are exactly of the known classes."""
     while not _KNOWN.issuperset(map(type, values)):
         if not _KNOWN_OR_TUPLE.issuperset(map(type, values)):
             return False
@@ -48,7 +48,7 @@ def all_known(values: Sequence[Any]) -> bool:
 
 
 def _may_be_remembered(key: Any) -> bool:
-    """Tell whether all that equals `key`, which is known, is hashed alike, and is found again.
+    """Return whether all that equals `key`, which is known, is hashed alike, and is found again.
 
     Not so of a moment that a zone's clocks show twice; and what equals nothing, not even itself, would take the place
     of others for nothing.

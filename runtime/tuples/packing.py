@@ -17,6 +17,7 @@ from stormline.topology.tuples import TupleSource
 
 ROWS = 0
 ARROW = 1
+KINDS = (ROWS, ARROW)
 SEGMENT_BYTES_MAX = 1 << 26
 BARE_ROWS_MAX = 1 << 22
 """Rows of no field but the attempt take no bytes, so their number alone could fill the memory."""
@@ -51,7 +52,7 @@ class Packed:
         return _unpack_rows(self.data, attempt, registry)
 
     def unpack_whole(self, attempt: TransactionAttempt, registry: Registry) -> Tuples:
-        """Return the tuples, as many as were packed (law 5).
+        """Return the tuples, as many as were packed (law 5, complete input).
 
         Raises:
             CorruptData: they are not all there.

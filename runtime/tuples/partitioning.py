@@ -1,4 +1,4 @@
-"""Routing: which tasks a tuple goes to. The same in every process, so never Python's own hash()."""
+"""Routing: which tasks a tuple goes to. The same in every process, so never by hash() (law 9, routing)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def remove_mark(token: str) -> None:
 
 
 def taken(pid: int) -> bool:
-    """Tell whether there is a process of this id, whoever's."""
+    """Return whether there is a process of this id, whoever's."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -49,7 +49,7 @@ def taken(pid: int) -> bool:
 
 
 def marked(token: str) -> bool:
-    """Tell whether the driver of this token ran here, as this user."""
+    """Return whether the driver of this token ran here, as this user."""
     try:
         return _ours(_marks()) and token.isalnum() and (_marks() / token).is_file()
     except OSError:
@@ -61,6 +61,6 @@ def _marks() -> Path:
 
 
 def _ours(marks: Path) -> bool:
-    """Tell whether nobody else can have put marks there."""
+    """Return whether nobody else can have put marks there."""
     found = marks.lstat()
     return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and found.st_mode & 0o777 == 0o700)

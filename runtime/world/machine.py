@@ -56,5 +56,5 @@ class Machine:
         remove_mark(token)
 
     def marked(self, token: str) -> bool:
-        """Tell whether the driver of this token ran here, as this user."""
+        """Return whether the driver of this token ran here, as this user."""
         return marked(token)

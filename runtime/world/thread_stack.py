@@ -21,7 +21,7 @@ _WAITS_FOR: dict[int, int] = {}
 
 
 def is_ours(frame_file: str) -> bool:
-    """Tell whether a file of code, as a frame names it, is one of Stormline's."""
+    """Return whether a file of code, as a frame names it, is one of Stormline's."""
     return frame_file.startswith(_OUR_ROOMS)
 
 

@@ -10,7 +10,7 @@ _wanted: ContextVar[Callable[[], bool] | None] = ContextVar("wanted", default=No
 
 
 def wanted_here() -> bool:
-    """Tell whether the calling user code is waited for: False once another attempt, or thread, has taken its place."""
+    """Return whether the calling user code is waited for; not so once another attempt, or thread, has its place."""
     wanted = _wanted.get()
     return wanted is None or wanted()
 

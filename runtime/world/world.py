@@ -36,14 +36,14 @@ class Thread(Protocol):
         """Wait for its end."""
 
     def is_alive(self) -> bool:
-        """Tell whether it has not ended."""
+        """Return whether it has not ended."""
 
 
 class Event(Protocol):
     """As `threading.Event`."""
 
     def is_set(self) -> bool:
-        """Tell whether it is set."""
+        """Return whether it is set."""
 
     def set(self) -> None:
         """Wake all that wait."""
@@ -52,7 +52,7 @@ class Event(Protocol):
         """Let all wait again."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set; tell whether it is."""
+        """Wait until it is set; return whether it is."""
 
 
 class Lock(Protocol):
@@ -88,7 +88,7 @@ class Queue(Protocol[T]):
         """Return an item, or raise `Empty`."""
 
     def empty(self) -> bool:
-        """Tell whether there is none."""
+        """Return whether there is none."""
 
 
 class StartThread(Protocol):

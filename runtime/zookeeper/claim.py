@@ -163,7 +163,7 @@ def _check_not_within_another(session: ZooKeeperSession, node: str) -> None:
 
 
 def _is_topology(session: ZooKeeperSession, node: str) -> bool:
-    """Tell whether a znode is a topology's; not so where somebody keeps us from looking: nothing can be put there."""
+    """Return whether a znode is a topology's; not so where somebody keeps us from looking: nothing can be put there."""
     try:
         session.sync(node)
         ((data, _),) = session.get_all([f"{node}/owner"])

@@ -54,7 +54,7 @@ class Ownership:
         self._check(self._connection)
 
     def certain(self) -> bool:
-        """Tell whether the topology is ours, as far as can be known."""
+        """Return whether the topology is ours, as far as can be known."""
         return self._certain and self._lost is None
 
     def raise_if_lost(self) -> None:

@@ -170,7 +170,7 @@ class Credentials:
 
     @property
     def protects(self) -> bool:
-        """Tell whether znodes are to be their creator's alone."""
+        """Return whether znodes are to be their creator's alone."""
         return self._owner is not None
 
     @property

@@ -128,7 +128,7 @@ class ZooKeeperSession:
         self._listeners.append(listener)
 
     def wait_connected(self, deadline: float) -> bool:
-        """Wait until connected, but not past `deadline` (monotonic) or the session's end; tell which."""
+        """Wait until connected, but not past `deadline` (monotonic) or the session's end; return which."""
         while not self._up.wait(POLL_SECS) and not self._ended and self._world.monotonic() < deadline:
             pass
         return self._up.is_set() and self._world.monotonic() < deadline
@@ -296,7 +296,7 @@ class _LastWarning(logging.Handler):
         self.auth_failed = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of a record."""
+        """Keep the problem that a log record names."""
         message = without_secrets(record.getMessage())
         if record.exc_info and record.exc_info[1] is not None:
             message += f": {without_secrets(str(record.exc_info[1]))}"

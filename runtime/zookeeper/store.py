@@ -1,4 +1,4 @@
-"""The durable state store: one topology's node in ZooKeeper, fenced in each transaction.
+"""The durable state store: one topology's node in ZooKeeper, fenced in each transaction (law 6, fencing).
 
 <root>/<topology id>/owner      whose writes count: epoch, token, number of writes; set by every write
 <root>/<topology id>/live       which process that is; ephemeral
@@ -189,7 +189,7 @@ class ZooKeeperStateStore:
             raise self._ownership.lose(gone)
 
     def connected(self) -> bool:
-        """Tell whether the ownership is certain now."""
+        """Return whether the ownership is certain now."""
         return self._ownership.certain()
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class FileCoordinator(ITransactionalCoordinator):
         self._look()
 
     def is_ready(self) -> bool:
-        """Tell whether there is a row to read; the files are looked up again when all known ones are read."""
+        """Return whether there is a row to read; the files are looked up again when all known ones are read."""
         progress = self._progress
         while True:
             if progress.at is None and not self._begin_next():

@@ -60,7 +60,7 @@ class CsvColumns:
         return pa.Table.from_arrays(arrays, names=[name for name, _ in self._taken])
 
     def _is_plain(self, data: bytes) -> bool:
-        """Tell whether both readers find the same rows and fields, if pyarrow finds rows at all."""
+        """Return whether both readers find the same rows and fields, if pyarrow finds rows at all."""
         if len(data) > _BYTES_MAX or b"\0" in data or data.startswith(codecs.BOM_UTF8):
             return False
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n") + data.endswith(b"\r"):
@@ -117,7 +117,7 @@ class _Unconverted(Exception):
 
 
 def _has_line_longer(data: bytes, limit: int) -> bool:
-    """Tell whether there may be a line of more than `limit` bytes: each such line holds a multiple of `limit`."""
+    """Return whether there may be a line of more than `limit` bytes: each such line holds a multiple of `limit`."""
     for place in range(limit, len(data), limit):
         start = data.rfind(b"\n", place - limit, place) + 1
         if not start or (data.find(b"\n", place, start + limit + 1) < 0 and len(data) - start > limit):

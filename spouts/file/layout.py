@@ -40,4 +40,4 @@ class FileLayout(Protocol):
         """
 
     def is_at_end(self, at: Position) -> bool:
-        """Tell whether no row is left."""
+        """Return whether no row is left."""

@@ -77,7 +77,7 @@ class MergingCoordinator(ITransactionalCoordinator):
         self._look()
 
     def is_ready(self) -> bool:
-        """Tell whether there is a row to read; new files are looked for once a batch, and while there is none."""
+        """Return whether there is a row to read; new files are looked for once a batch, and while there is none."""
         if not self._looked or not self._heads:
             self._look()
         return bool(self._heads)

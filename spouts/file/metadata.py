@@ -86,7 +86,7 @@ class FilesRead:
         return bytes(self._blob)
 
     def check(self, path: str, size: int) -> bool:
-        """Tell whether the file was read; raise `FileChanged` if it has another size now."""
+        """Return whether the file was read; raise `FileChanged` if it has another size now."""
         stored = self._sizes.get(self._key(path))
         if stored is None:
             return False
@@ -198,7 +198,7 @@ def problem_of_files(columns: Any, files: Any) -> str | None:
 
 
 def is_position(at: list[Any]) -> bool:
-    """Tell whether the six values can be a `Position`."""
+    """Return whether the six values can be a `Position`."""
     return is_file(*at[:2]) and are(int, at[2:]) and in_range(at[3:]) and abs(at[2]) < 1 << 63
 
 

@@ -15,7 +15,7 @@ FIRST: Key = -math.inf
 """Before all rows that have a time."""
 
 _DIGITS_MAX = 100
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -71,7 +71,7 @@ def _number_of(text: str) -> tuple[str, Key] | None:
 def _time_of(text: str) -> tuple[str, Key] | None:
     text = text.strip()
     if text[-1:] in "Zz":
-        text = text[:-1] + "+00:00"  # Python 3.10 does not know it
+        text = text[:-1] + "+00:00"  # Python does not know "z"
     try:
         return "date-time", _microseconds(dt.datetime.fromisoformat(text))
     except ValueError:
@@ -80,7 +80,7 @@ def _time_of(text: str) -> tuple[str, Key] | None:
 
 def _microseconds(time: dt.datetime) -> int:
     if time.tzinfo is None:
-        time = time.replace(tzinfo=dt.timezone.utc)
+        time = time.replace(tzinfo=dt.UTC)
     return (time - _EPOCH) // _MICROSECOND
 
 
@@ -95,7 +95,7 @@ def key_of(stored: int | float | str) -> Key:
 
 
 def is_stored_key(value: Any) -> bool:
-    """Tell whether it is what `stored_key` returns."""
+    """Return whether it is what `stored_key` returns."""
     if type(value) is str:
         try:
             return len(value) < 2 * _DIGITS_MAX and Decimal(value).is_finite()

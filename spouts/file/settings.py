@@ -162,7 +162,7 @@ def _check_order(
 
 
 def _may_end_a_character(delimiter: str, codec: str) -> bool:
-    """Tell whether the byte of `delimiter` may also be a part of another character: fields are told apart as bytes."""
+    """Return whether the byte of `delimiter` may be a part of another character, too: fields are split as bytes."""
     for lead in range(0x80, 0x100):
         try:
             if len((bytes([lead]) + delimiter.encode("ascii")).decode(codec)) == 1:

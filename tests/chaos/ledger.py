@@ -125,7 +125,7 @@ class Ledger:
             raise FailedException(f"PostgreSQL: {type(error).__name__}: {error}") from error
 
     def _pass_fence(self, db: psycopg.Connection, token: Token, task: int, commit_id: int) -> bool:
-        """Tell whether this transaction is to be applied, and put its token in the fence."""
+        """Return whether this transaction is to be applied, and put its token in the fence."""
         row = db.execute(
             "SELECT commit_id, epoch, txid, attempt FROM fence WHERE topology = %s AND task = %s FOR UPDATE",
             (self._topology, task),

@@ -150,7 +150,7 @@ class Supervisor:
                 self.driving = None
 
     def restore(self, life: Life) -> None:
-        """Take note that a driver that was to be replaced has kept the topology, or has got it before another one."""
+        """Record that a driver that was to be replaced has kept the topology, or has got it before another one."""
         with self._lock:
             life.replaced = None
 

@@ -51,7 +51,7 @@ class ChaosZooKeeper(ZooKeeperServer):
         (self.data_dir / "filler").unlink(missing_ok=True)
 
     def revive(self) -> bool:
-        """Start the server if it has ended; tell whether it had."""
+        """Start the server if it has ended; return whether it had."""
         ended = self._process is None or self._process.poll() is not None
         if ended:
             self.start()

@@ -32,7 +32,7 @@ class DriverProcess:
         self._started: dict[int, psutil.Process] = {}
 
     def wait_until(self, condition: Callable[[], bool], timeout_secs: float) -> bool:
-        """Wait for a condition or the end of the process; tell whether the condition holds."""
+        """Wait for a condition or the end of the process; return whether the condition holds."""
         deadline = time.monotonic() + timeout_secs
         while self.exit_code is None and time.monotonic() < deadline:
             self._look_for_children()

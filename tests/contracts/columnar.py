@@ -277,7 +277,7 @@ class ColumnarContract:
         assert "kits/columnar.py" in str(caught.value)
         assert handle.txid_committed == 2
 
-    # -------------------------------------------------------------------------------- opaque spouts and law 2
+    # ---------------------------------------------------------------------- opaque spouts and law 2 (sameness)
 
     @pytest.mark.parametrize("change", ["another cut", "rows before, batches now", "batches before, rows now"])
     def test_an_opaque_batch_is_the_same_after_its_commit_began_however_it_is_cut(

@@ -248,7 +248,7 @@ class RunningContract:
         assert sorted(ledger.all()) == list(range(40))
         assert [entry[0] for entry in ledger.trail] == [1, 2, 3, 4]
 
-    # -------------------------------------------------------------------------------- opaque spouts and law 2
+    # ---------------------------------------------------------------------- opaque spouts and law 2 (sameness)
 
     def test_an_opaque_spout_may_change_until_its_commit_begins_and_not_after(self, cluster: Any, name: str) -> None:
         spout = ChangingOpaqueSpout()

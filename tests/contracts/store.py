@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -329,9 +329,9 @@ class StoreContract:
         (
             datetime,
             [
-                datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=timezone.utc),
+                datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
                 datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=5, minutes=30))),
-                datetime(1970, 1, 1, tzinfo=timezone.utc),
+                datetime(1970, 1, 1, tzinfo=UTC),
             ],
         ),
         (date, [date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31)]),

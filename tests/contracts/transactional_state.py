@@ -164,7 +164,7 @@ class ThreadsContract:
 
 
 class RotatingTransactionalStateContract:
-    def test_fact_c3_strict(self, backend: Backend) -> None:
+    def test_a_strict_map_takes_each_txid_after_the_one_before(self, backend: Backend) -> None:
         user = user_state(backend.open())
         state = RotatingTransactionalState(user, "batches", True)
         assert state.get_state(1, gives(10)) == 10
@@ -182,7 +182,7 @@ class RotatingTransactionalStateContract:
         with pytest.raises(NotNext, match=r"transaction 2 .* is not the next one, 5; it holds 3 to 4"):
             state.get_state(2, gives(20))
 
-    def test_fact_c3_not_strict(self, backend: Backend) -> None:
+    def test_a_map_that_is_not_strict_takes_any_later_txid(self, backend: Backend) -> None:
         state = RotatingTransactionalState(user_state(backend.open()), "batches")
         assert state.get_state(10, gives(20)) == 20
         assert state.get_state(20, gives(20)) == 20

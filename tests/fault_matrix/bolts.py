@@ -132,7 +132,7 @@ ROWS = (
         fault="execute of a bolt that declares gathers changes what gathers does not name",
         must="the topology stops before the commit, and names the attribute",
         simulated=(
-            f"{IN_TASKS}test_gathered.py::test_what_execute_changes_beside_what_it_gathers_stops_the_topology_by_name",
+            f"{IN_TASKS}test_other_state.py::test_what_execute_changes_beside_what_it_gathers_stops_the_topology_by_name",
         ),
         real=Open("the check is of the bolt's task, the same on Spark"),
     ),

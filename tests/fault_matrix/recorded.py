@@ -20,7 +20,7 @@ def record(path: Path, part: str, run: Mapping[str, Any], faults: Counter[str]) 
     Seeds that begin where the last ones ended, at the same commit, are added to those: many can run in parts.
     """
     parts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    when = {"date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(), "commit": _commit(path)}
+    when = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": _commit(path)}
     now = {**when, "python": platform.python_version(), **run, "faults": dict(sorted(faults.items()))}
     parts[part] = _added(parts[part], now) if part in parts and _goes_on(parts[part], now) else now
     path.write_text(json.dumps(parts, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

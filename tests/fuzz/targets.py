@@ -32,6 +32,7 @@ from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.blocks import Origin
 from stormline.runtime.tuples.columns import Columns
 from stormline.runtime.tuples.packing import ARROW, ROWS, Packed
+from stormline.runtime.world.world import REAL
 from stormline.runtime.zookeeper import claim
 from stormline.runtime.zookeeper.claim import Owner
 from stormline.runtime.zookeeper.security import ZooKeeperSecurity
@@ -105,7 +106,7 @@ class Zookeeper:
         """Read one znode as each kind of znode."""
         _all(
             lambda: Owner.unseal(data, "/t/owner"),
-            lambda: claim._holder(data, _Stat, "/t/live").alive(),
+            lambda: claim._holder(data, _Stat, "/t/live").alive(REAL.machine),
             lambda: check_description(unseal(data, PLAIN, "/t/topology"), self.description, "t", "/t"),
             lambda: self._load(data),
         )

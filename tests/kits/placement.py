@@ -73,7 +73,7 @@ class FencedStore:
             db.execute("INSERT INTO notes VALUES (?, ?, ?, ?)", (txid, component, os.getpid(), note))
 
     def passes(self, db: sqlite3.Connection, context: Any, attempt: TransactionAttempt) -> bool:
-        """Tell whether this transaction is to be applied; turn away who comes with an older token."""
+        """Return whether this transaction is to be applied; turn away who comes with an older token."""
         who = (context.this_component_id, context.this_task_id)
         token = _token(context, attempt)
         query = "SELECT epoch, txid, attempt, commit_id FROM fence WHERE (component, task) = (?, ?)"

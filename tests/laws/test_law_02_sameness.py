@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from stormline.runtime.coordination.batch_store import BATCHES
 from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.rotating_state import RotatingState
+from stormline.runtime.state.state_store import Op, Put
 from tests.laws.kit import ID, TIMEOUT_SECS, Commits, running, stored, topology_of
 
 OTHER_ROWS = [7, 8, 9]
@@ -106,14 +108,23 @@ def test_rows_that_come_otherwise_after_an_effect_are_waited_for() -> None:
     assert effects == [[1, 2, 3], [1, 2, 3]]
 
 
-def test_all_that_defines_a_batch_is_durable_when_its_commit_begins() -> None:
+def test_no_commit_begins_before_all_that_defines_its_batch_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
     server = MemoryStateServer()
+    began = threading.Event()
     found: list[Any] = []
+    write = MemoryStateStore.write
+
+    def slow_write(store: MemoryStateStore, ops: Sequence[Op]) -> None:
+        if any(isinstance(op, Put) and isinstance(op.value, dict) and op.value.get("fixed") for op in ops):
+            assert not began.wait(0.2), "the commit began while its batch was being stored"
+        write(store, ops)
 
     def commit(attempt: TransactionAttempt, rows: list[int]) -> None:
+        began.set()
         path = RotatingState(MemoryStateStore.open(MemoryStateServer(), ID), BATCHES).path(attempt.transaction_id)
         found.append(stored(server, path))
 
+    monkeypatch.setattr(MemoryStateStore, "write", slow_write)
     with running(topology_of(Source([1, 2, 3], batches=1), commit), server, topology__max__spout__pending=1) as handle:
         handle.await_committed(1, TIMEOUT_SECS)
     (batch,) = found

@@ -12,6 +12,10 @@ from stormline.runtime.errors import AlreadyRunning, Fenced, SessionLost
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import Put
 from tests.laws.kit import ID, TIMEOUT_SECS, Commits, drain, numbers, running, topology_of, txid_recorded
+from tests.unit.simulation.test_zookeeper import SimulatedBackend, backend
+
+zookeeper = backend
+"""The fixture: ZooKeeper's own store, over a simulated server."""
 
 
 def test_a_second_driver_is_refused_while_the_first_one_lives() -> None:
@@ -34,6 +38,22 @@ def test_a_driver_that_was_taken_over_writes_nothing_more() -> None:
         zombie.write([Put("a", 2)])
     assert owner.get("a") == 1
     assert not zombie.connected()
+
+
+def test_in_zookeeper_too_one_owner_writes_and_its_predecessor_does_not(zookeeper: SimulatedBackend) -> None:
+    zombie = zookeeper.open(ID)
+    zombie.write([Put("a", 1)])
+    with pytest.raises(AlreadyRunning, match=f"{ID}.*is run already by"):
+        zookeeper.open(ID)
+    zookeeper.make_zombie(ID)
+    owner = zookeeper.open(ID)
+    assert owner.epoch == zombie.epoch + 1
+    owner.write([Put("b", 1)])
+    with pytest.raises(Fenced, match=f"epoch {owner.epoch} owns"):
+        zombie.write([Put("a", 2)])
+    owner.close()
+    found = zookeeper.open(ID)
+    assert (found.get("a"), found.get("b")) == (1, 1)
 
 
 @pytest.mark.parametrize(("end", "error"), [("vanish", Fenced), ("expire", SessionLost)])

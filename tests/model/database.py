@@ -28,7 +28,7 @@ class Database:
     token: dict[str, Token] = field(default_factory=lambda: dict.fromkeys(KEYS, NOBODY))
 
     def apply(self, key: str, token: Token, offsets: list[int]) -> bool:
-        """Apply a batch once; tell whether the token let it in."""
+        """Apply a batch once; return whether the token let it in."""
         if token < self.token[key]:
             return False
         self.token[key] = token

@@ -79,7 +79,7 @@ class ModelDriver:
         self.take(actions)
 
     def take(self, actions: list[Action]) -> None:
-        """Take note of what is to be done; forgets nothing of what was to be done before."""
+        """Record what is to be done; forgets nothing of what was to be done before."""
         for action in actions:
             if isinstance(action, Process):
                 self.issued.append(action)
@@ -93,7 +93,7 @@ class ModelDriver:
         self.take(actions)
 
     def is_live(self, attempt: TransactionAttempt) -> bool:
-        """Tell whether it was the last to be issued for its transaction; not by the coordinator's own word."""
+        """Return whether it was the last to be issued for its transaction; not by the coordinator's own word."""
         return self.live.get(attempt.transaction_id) == attempt
 
     def token(self, attempt: TransactionAttempt) -> Token:
@@ -108,7 +108,7 @@ class ModelDriver:
         return int(known[max(known)].metadata[1]) if known else 0
 
     def has_room(self) -> bool:
-        """Tell whether the next batch may begin."""
+        """Return whether the next batch may begin."""
         return coordinator.has_room(self.state) and (self.is_opaque or self.newest_end() < len(self.source))
 
     def initialize(self, take: int) -> None:
@@ -136,7 +136,7 @@ class ModelDriver:
         return None if read is None else (read.first, read.end)
 
     def may_be_read(self, attempt: TransactionAttempt) -> bool:
-        """Tell whether it is known where the batch begins: an opaque one does where the one before it ended."""
+        """Return whether it is known where the batch begins: an opaque one does where the one before it ended."""
         return attempt in (self.processing()[:1] if self.is_opaque else self.processing())
 
     def read(self, told: WaveAttempt, first: int, take: int) -> AttemptResult:
@@ -172,7 +172,7 @@ class ModelDriver:
         return results
 
     def may_fix(self) -> bool:
-        """Tell whether one of the next two batches is not frozen, so that it is stored when it is processed."""
+        """Return whether one of the next two batches is not frozen, so that it is stored when it is processed."""
         return any(attempt.transaction_id > self.begun for attempt in self.processing()[:2])
 
     def failed(self, attempt: TransactionAttempt) -> None:
@@ -189,11 +189,11 @@ class ModelDriver:
         return dict(self.store.get(path)) if path.rpartition("/")[2] in self.store.children("batches") else None
 
     def may_commit(self) -> bool:
-        """Tell whether a commit may begin."""
+        """Return whether a commit may begin."""
         return bool(self.to_commit)
 
     def may_record(self) -> bool:
-        """Tell whether a commit has begun."""
+        """Return whether a commit has begun."""
         return self.committing is not None
 
     def begin_commit(self, ask: bool = True) -> None:

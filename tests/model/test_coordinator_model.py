@@ -1,4 +1,8 @@
-"""The coordinator and what is durable, in histories that Hypothesis thinks out; the oracle is a list of offsets."""
+"""The coordinator and what is durable, in histories that Hypothesis thinks out; the oracle is a list of offsets.
+
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 4 (failure), law 5
+(complete input), law 6 (fencing).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A model that never fails shows nothing: each of its checks finds the fault that it is there for."""
+"""A model that never fails shows nothing: each of its checks finds the fault that it is there for.
+
+Laws by number, as docs/laws.md has them: law 2 (sameness), law 3 (attempts), law 6 (fencing).
+"""
 
 from __future__ import annotations
 

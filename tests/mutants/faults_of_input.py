@@ -10,8 +10,8 @@ INPUT = (
         "5 complete input",
         "A task counts the rows of the last segment it got, not of all: one that comes twice looks whole.",
         "runtime/processing/stage_runner.py",
-        "self._received.get(count, 0) + delivery.rows",
-        "delivery.rows",
+        "self._received.get(count, 0) + packed.rows",
+        "packed.rows",
     ),
     Mutant(
         "failure-in-one-slot-forgotten",

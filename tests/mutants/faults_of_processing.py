@@ -103,8 +103,8 @@ PROCESSING = (
         "5 complete input",
         "Tuples that wait in a sender's buffers when it finishes are neither sent nor counted.",
         STAGE_RUNNER,
-        "            for route in run.packed_routes:\n",
-        "            for route in run.packed_routes[1:]:\n",
+        "filter(PackedRoute.waiting, run.packed_routes)",
+        "filter(PackedRoute.waiting, run.packed_routes[1:])",
     ),
     Mutant(
         "fixed-anew-beside-old-ones",

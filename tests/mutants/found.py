@@ -36,13 +36,13 @@ def python_errors(text: str) -> tuple[str, ...]:
 
 
 def tells_of_another(text: str) -> bool:
-    """Tell whether an error that wraps another one tells of one that is neither Stormline's nor without a name."""
+    """Return whether an error that wraps another one tells of one that is neither Stormline's nor without a name."""
     foreign = [name for name in QUALIFIED.findall(text)[-1:] if not name.startswith("stormline.")]
     return bool(python_errors(text) or foreign) or USERS_ERROR in text
 
 
 def failed_in_runtime(trace: str) -> bool:
-    """Tell whether the last `assert` that a traceback ends at is one of the runtime's, not of the harness or others."""
+    """Return whether the last `assert` that a traceback ends at is the runtime's, not the harness's or another's."""
     before, found, _ = trace.rpartition("\nAssertionError")
     frames = FRAME.findall(before)
     return bool(found and frames) and RUNTIME.search(frames[-1]) is not None

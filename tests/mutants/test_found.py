@@ -1,4 +1,7 @@
-"""What counts as killed, and what only shows that a mutant is broken code."""
+"""What counts as killed, and what only shows that a mutant is broken code.
+
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The table tells what was killed, what lives and what is only broken; a mutant that no longer fits says so."""
+"""The table tells what was killed, what lives and what is only broken; a mutant that no longer fits says so.
+
+Laws by number, as docs/laws.md has them: law 1 (order), law 9 (routing).
+"""
 
 from __future__ import annotations
 

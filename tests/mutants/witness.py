@@ -60,6 +60,6 @@ class Witness(logging.Handler):
 
 
 def _over() -> bool:
-    """Tell whether the history has its violation: what threads say when they are ended is of no account."""
+    """Return whether the history has its violation: what threads say when they are ended is of no account."""
     here = world()
     return here.closing or here.oracle.violation is not None

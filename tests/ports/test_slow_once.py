@@ -28,7 +28,7 @@ class Once:
         self.begun, self.released, self.ended, self.beside = (threading.Event() for _ in range(4))
 
     def come_by(self) -> None:
-        """Wait, the first time; the second time, take note of it."""
+        """Wait, the first time; the second time, record it."""
         if self.begun.is_set():
             self.beside.set()
             return

@@ -84,7 +84,7 @@ class PostgreSQL:
         assert wait_until(self.answers, START_SECS), f"PostgreSQL does not answer: {self._log.read_text()[-2000:]}"
 
     def answers(self) -> bool:
-        """Tell whether the server takes connections."""
+        """Return whether the server takes connections."""
         try:
             psycopg.connect(self.dsn(), connect_timeout=2).close()
         except psycopg.OperationalError:

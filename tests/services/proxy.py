@@ -25,7 +25,7 @@ class Protocol:
         return 0 if b"COMMIT" in request else None
 
     def answers(self, reply: bytes, wanted: int) -> bool:
-        """Tell whether a reply is the one."""
+        """Return whether a reply is the one."""
         return True
 
 

@@ -40,7 +40,7 @@ class Key:
 
 
 KEYS = 3
-MOMENT = dt.datetime(2026, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+MOMENT = dt.datetime(2026, 2, 3, 4, 5, tzinfo=dt.UTC)
 FORMS: tuple[tuple[Any, ...], ...] = (
     (Key(0),),
     (28, 28.0, Decimal(28), Decimal("28.00")),

@@ -64,7 +64,7 @@ class Faults:
         }
 
     def strikes(self, kind: str) -> bool:
-        """Tell whether this fault happens here and now, and count it."""
+        """Return whether this fault happens here and now, and count it."""
         if not self.on or self._random.random() >= self._chances[kind]:
             return False
         self._count(kind)
@@ -93,7 +93,7 @@ class Faults:
         return self.one_of(REQUEST_FAULTS) if self._random.random() < 0.3 else None
 
     def of_connect(self) -> bool:
-        """Tell whether an attempt to connect fails."""
+        """Return whether an attempt to connect fails."""
         return self.on and self._random.random() < 0.1
 
     def network_secs(self) -> float:

@@ -1,4 +1,7 @@
-"""A kazoo client that keeps to what kazoo does: states, pending requests, watches; over a network that breaks."""
+"""A kazoo client that keeps to what kazoo does: states, pending requests, watches; over a network that breaks.
+
+Laws by number, as docs/laws.md has them: law 6 (fencing).
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class Wire:
 
 
 def _refused(answer: Any) -> bool:
-    """Tell whether an answer says that nothing was done."""
+    """Return whether an answer says that nothing was done."""
     return isinstance(answer, Exception) or (isinstance(answer, list) and any(isinstance(r, Exception) for r in answer))
 
 

@@ -1,4 +1,8 @@
-"""What is right: the laws, checked at every step. The truth about the data is a plain list of offsets by partition."""
+"""What is right: the laws, checked at every step. The truth about the data is a plain list of offsets by partition.
+
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 5 (complete input),
+law 6 (fencing), law 7 (one execution), law 9 (routing).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +78,7 @@ class Oracle:
         return self.committed, dict(self.stored), dict(self.positions), self._owner
 
     def set_back(self, backup: tuple[int, dict[int, Any], dict[int, int], dict[str, Any]]) -> None:
-        """Take note that the state is an earlier one: its next batch, if it is fixed, must be the same as it was."""
+        """Record that the state is an earlier one: its next batch, if it is fixed, must be the same as it was."""
         self.committed, stored, positions, self._owner = backup
         self.stored, self.positions = dict(stored), dict(positions)
         same = {txid for txid in self._frozen if self._frozen[txid] == stored.get(txid) and txid == self.committed + 1}
@@ -85,7 +89,7 @@ class Oracle:
         self._attempts.clear()
 
     def broken(self, law: str) -> None:
-        """Take note of the first violation; the simulation stops there."""
+        """Record the first violation; the simulation stops there."""
         if self.violation is None and not self._world.closing:
             self._world.note(f"VIOLATION {law}")
             self.violation = Violation(law)
@@ -345,7 +349,7 @@ class Oracle:
     # ------------------------------------------------------------------------------------ the end
 
     def drained(self) -> bool:
-        """Tell whether all that the source holds is committed."""
+        """Return whether all that the source holds is committed."""
         return all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
 
     def check_databases(self) -> None:

@@ -126,7 +126,7 @@ class Scheduler:
         heapq.heappush(self._events, (self.now + secs, self._number, call, args))
 
     def died(self, task: Task, error: Exception) -> None:
-        """Take note that a thread has ended with an error that nobody handles."""
+        """Record that a thread has ended with an error that nobody handles."""
         raise error
 
     def spawn(self, process: Process, run: Callable[[], Any], name: str) -> Task:

@@ -1,4 +1,7 @@
-"""Simulates one seed: drivers come and go in a world of faults; then the faults stop, and all must be committed."""
+"""Simulates one seed: drivers come and go in a world of faults; then the faults stop, and all must be committed.
+
+Laws by number, as docs/laws.md has them: law 6 (fencing).
+"""
 
 from __future__ import annotations
 

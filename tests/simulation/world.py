@@ -51,7 +51,7 @@ class World(Scheduler):
         self.history.append(line)
 
     def expect(self, secs: float) -> None:
-        """Take note that after this time something may still have an effect, whatever becomes of who sent it."""
+        """Record that after this time something may still have an effect, whatever becomes of who sent it."""
         self.late_until = max(self.late_until, self.now + secs)
 
     def died(self, task: Task, error: Exception) -> None:

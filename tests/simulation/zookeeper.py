@@ -138,7 +138,7 @@ class ZooKeeper:
                 session.connection.watched(event)
 
     def up_to_date(self, number: int) -> bool:
-        """Tell whether a session lives, and sees all that was applied."""
+        """Return whether a session lives, and sees all that was applied."""
         return number in self._sessions and self._sessions[number].view is None
 
     def behind_secs(self, number: int, path: str) -> float:
@@ -153,7 +153,7 @@ class ZooKeeper:
         return {path: node.copy() for path, node in self.nodes.items()}
 
     def hears(self, number: int, connection: Any) -> bool:
-        """Tell whether what comes over this connection is the session's."""
+        """Return whether what comes over this connection is the session's."""
         session = self._sessions.get(number)
         return session is not None and session.connection is connection
 

@@ -146,7 +146,7 @@ class TestRunning:
 
 
 def ended(pid: int) -> bool:
-    """Tell whether a process ends within a second; one that nobody has waited for yet has ended too."""
+    """Return whether a process ends within a second; one that nobody has waited for yet has ended too."""
     deadline = time.monotonic() + 1
     while time.monotonic() < deadline:
         try:

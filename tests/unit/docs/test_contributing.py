@@ -31,10 +31,20 @@ def test_the_test_of_a_bolt_on_the_page_passes(tmp_path: Path) -> None:
 
 
 def test_targets_of_make_that_the_pages_name_exist() -> None:
-    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for page in ("CONTRIBUTING.md", "docs/releasing.md", "docs/laws.md"):
         named = re.findall(r"(?:`|^)make ([a-z-]+)(?:`| )", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
-        assert [name for name in named if name not in targets] == [], page
+        assert [name for name in named if name not in targets()] == [], page
+
+
+def test_targets_of_make_that_the_hosted_workflow_runs_exist() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.findall(r"run: make (\S+) PYTHON=python\n", workflow) == ["test", "proof"]
+    assert {"test", "proof"} <= targets()
+
+
+def targets() -> set[str]:
+    """Return the targets of the Makefile that it lists."""
+    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_folders_and_commands_that_the_page_names_exist() -> None:
@@ -58,6 +68,8 @@ def test_supported_pythons_are_those_of_pyspark_and_are_said_alike_everywhere() 
     check = (ROOT / "scripts" / "check_python.sh").read_text(encoding="utf-8")
     assert check.count(f"Python {oldest} or newer") == 2
     assert f"sys.version_info < ({oldest.replace('.', ', ')})" in check
+    ruff = (ROOT / "ruff.toml").read_text(encoding="utf-8")
+    assert f'target-version = "py{oldest.replace(".", "")}"' in ruff
 
 
 def test_the_version_is_said_alike_in_the_code_and_in_setup_cfg() -> None:

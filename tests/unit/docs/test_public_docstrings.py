@@ -159,6 +159,6 @@ def test_the_check_of_the_linter_ends_well_only_where_there_is_no_problem(
     main()
     assert capsys.readouterr().out == ""
     monkeypatch.setattr("docs.public_docstrings.problems", lambda: ["x: y"])
-    with pytest.raises(SystemExit, match="1 problems in the docstrings of exported names"):
+    with pytest.raises(SystemExit, match="problems in the docstrings of exported names: 1"):
         main()
     assert capsys.readouterr().out == "x: y\n"

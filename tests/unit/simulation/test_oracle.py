@@ -1,4 +1,8 @@
-"""The oracle can fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices."""
+"""The oracle can fail: each law is broken on purpose, by hand or in Stormline's own code, and it notices.
+
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 5 (complete input),
+law 6 (fencing), law 7 (one execution), law 9 (routing).
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SCALARS: list[st.SearchStrategy[Any]] = [
     st.times().map(lambda value: value.replace(fold=0)),
     st.timedeltas(dt.timedelta(days=-100_000_000), dt.timedelta(days=100_000_000)),
     st.datetimes().map(lambda value: value.replace(fold=0)),
-    st.datetimes(dt.datetime(2, 1, 1), dt.datetime(9998, 1, 1), timezones=st.just(dt.timezone.utc)),
+    st.datetimes(dt.datetime(2, 1, 1), dt.datetime(9998, 1, 1), timezones=st.just(dt.UTC)),
     st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9),
 ]
 
@@ -51,7 +51,7 @@ def columns_strategy() -> st.SearchStrategy[list[Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether values are equal and of one type, all the way down."""
+    """Return whether values are equal and of one type, all the way down."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):
@@ -70,7 +70,7 @@ def test_values_come_back_as_they_were(values: list[Any]) -> None:
 def test_what_comes_back_equal_though_not_the_same() -> None:
     assert values_of(array_of([1, 2.5, None])) == [1.0, 2.5, None]
     assert values_of(array_of([Decimal("1.0"), Decimal("1.25")])) == [Decimal("1.00"), Decimal("1.25")]
-    zoned = [dt.datetime(2020, 1, 1, tzinfo=EAST), dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc), None]
+    zoned = [dt.datetime(2020, 1, 1, tzinfo=EAST), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), None]
     assert values_of(array_of(zoned)) == zoned
     assert values_of(array_of([dt.datetime(2020, 7, 1, tzinfo=BERLIN)])) == [dt.datetime(2020, 7, 1, tzinfo=BERLIN)]
     (nan,) = values_of(array_of([float("nan")]))

@@ -100,7 +100,7 @@ def test_packing_leaves_the_value_as_it_was() -> None:
         ({7}, "d5029107"),
         (frozenset({7}), "d5039107"),
         (2**64, "c70904010000000000000000"),
-        (dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.timezone.utc), "c70f0599cd07ea0102030405060093000000"),
+        (dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC), "c70f0599cd07ea0102030405060093000000"),
         (dt.datetime(2026, 1, 2, tzinfo=dt.timezone(dt.timedelta(0), "Z")), "c7110599cd07ea0102000000000094000000a15a"),
         (dt.date(2026, 1, 2), "c70506ce000b4922"),
         (dt.timedelta(1, 2, 3), "d60793010203"),

@@ -1,4 +1,4 @@
-"""The coordinator by hand, as Storm's own test drives its: fact C1, and the laws of attempts and failures."""
+"""The coordinator by hand, as Storm's own test drives its; attempts and failures (law 3, attempts; law 4, failure)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shape(actions: list[Action]) -> list[tuple[object, ...]]:
     ]
 
 
-def test_fact_c1_step_by_step() -> None:
+def test_the_steps_of_storms_own_test() -> None:
     hand = Hand(pending_max=4)
     assert shape(hand.next()) == [("process", n, 10) for n in (1, 2, 3, 4)]
     assert hand.next() == []

@@ -1,4 +1,4 @@
-"""A task of a DRPC function serves many requests at once, each with a bolt of its own: fact C2, and how they end."""
+"""A task of a DRPC function serves many requests at once, each with a bolt of its own; and how they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Law 5: drop, double or truncate whatever travels, and no batch is finished on it; it is replayed, and counts once."""
+"""Law 5 (complete input): drop, double or truncate whatever is sent, and no batch is finished on it.
+
+It is replayed, and counts once.
+"""
 
 from __future__ import annotations
 

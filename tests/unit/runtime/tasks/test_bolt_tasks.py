@@ -1,4 +1,4 @@
-"""One task of a bolt serves many attempts at once, each with a bolt of its own: fact C2."""
+"""One task of a bolt serves many attempts at once, each with a bolt of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Hand:
         return self.emitted.pop()
 
 
-def test_fact_c2_step_by_step() -> None:
+def test_attempts_that_take_turns_each_count_their_own_tuples() -> None:
     hand = Hand()
     for attempt in (A, A, A2, B, A):
         hand.execute(attempt)

@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -34,11 +33,11 @@ from stormline import (
 )
 from stormline.errors import NotGathered, TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.runtime.tasks.gathered import COMMIT_CALLS, OtherState, pack_gathered, restore_gathered
+from stormline.runtime.tasks.gathered import pack_gathered, restore_gathered
 from stormline.topology.registration import Registration
 from stormline.topology.serialization import PLAIN, Registry
 from stormline.topology.tuples import TupleSource
-from tests.kits.components import LEDGERS, Store, line, numbers
+from tests.kits.components import LEDGERS, line, numbers
 
 
 class Colour(enum.Enum):
@@ -90,7 +89,7 @@ def sent(value: Any, registry: Registry = REGISTRY) -> Any:
     [
         *(None, True, 1 << 200, 1.5, 2j, "text", b"bytes", bytearray(b"b"), range(3), ...),
         *([1, (2, [3])], {"a": {1: {2}}}, frozenset([1]), Counter("aab"), OrderedDict(a=1), deque([1], maxlen=3)),
-        *(dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc), dt.timedelta(1), dt.time(1)),
+        *(dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, tzinfo=dt.UTC), dt.timedelta(1), dt.time(1)),
         *(decimal.Decimal("1.10"), fractions.Fraction(1, 3), uuid.UUID(int=5), re.compile("a+"), array.array("d", [1])),
         *(TransactionAttempt(1, 2), Values(1, "a"), Fields("a", "b"), Colour.RED, Point(1, 2), [Pair(1, 2)]),
         numpy.int64(3),
@@ -139,7 +138,7 @@ def test_two_attributes_that_share_an_object_share_it_afterwards() -> None:
         (threading.Lock(), "a _thread.lock"),
         (iter([1]), "a builtins.list_iterator"),
         ((n for n in ()), "a builtins.generator"),
-        (lambda: None, "what cannot travel (Can't pickle <function <lambda>"),
+        (type("Local", (), {}), "what cannot travel (Can't pickle <class "),
         (Point(1, 2), "a tests.unit.runtime.tasks.test_gathered.Point"),
     ],
     ids=lambda value: type(value).__name__,
@@ -153,6 +152,28 @@ def test_what_is_no_plain_data_is_refused_with_attribute_and_remedy(value: Any, 
         value.close()
 
 
+def module_level() -> int:
+    return 7
+
+
+def test_a_function_travels_by_its_name() -> None:
+    counts = sent(defaultdict(module_level))
+    assert counts["a"] == 7
+
+
+def test_a_function_without_a_name_is_refused_with_what_to_take_in_its_place() -> None:
+    def local() -> int:
+        return 7
+
+    for function, name in ((lambda: 7, "<lambda>"), (local, "local")):
+        with pytest.raises(NotGathered) as refused:
+            sent(defaultdict(function, a=1))
+        assert f"{name}, a function that nothing can find by its name; as what a defaultdict makes of a " in str(
+            refused.value
+        )
+        assert "take int, list or a function of the module. Make 'what' of these, or leave" in str(refused.value)
+
+
 def test_a_mapped_file_is_refused(tmp_path: Any) -> None:
     with pytest.raises(NotGathered, match=r"holds a numpy\.memmap"):
         sent(numpy.memmap(tmp_path / "m", mode="w+", shape=3))
@@ -162,175 +183,6 @@ def test_what_was_deleted_is_not_there_at_the_commit() -> None:
     prepared = Holder(first=True, rows=[])
     restore_gathered(prepared, pack_gathered(Holder(rows=[1]), ["first", "rows", "never"], "", REGISTRY), REGISTRY)
     assert vars(prepared) == {"rows": [1]}
-
-
-# ---------------------------------------------------------------------------------------- beside
-
-
-class Beside:
-    """An object of the package of the bolts below."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-
-class Gathering(Store):
-    """Changes, as `how` says, what it does not gather."""
-
-    total: ClassVar[int] = 0
-    by_key: ClassVar[dict[int, int]] = {}
-    connections: ClassVar[dict[Any, object]] = {}
-    __slots__ = ("__own", "slot")
-
-    def __init__(self, how: str) -> None:
-        super().__init__("t")
-        self.how = how
-
-    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
-        super().prepare(conf, context, collector, batch_id)
-        self.seen: dict[int, list[int]] = {0: []}
-        self.last = None
-        self.beside = Beside()
-        self.slot = self.__own = 0
-        self.big = list(range(1000))
-        self.connections[batch_id, context.this_task_id] = object()
-
-    def execute(self, tup: Tuple) -> None:
-        super().execute(tup)
-        if self.how == "attribute":
-            self.last = tup[1]
-        elif self.how == "new attribute":
-            self.never_prepared = 1
-        elif self.how == "container":
-            self.seen[0].append(tup[1])
-        elif self.how == "object":
-            self.beside.count += 1
-        elif self.how == "slot":
-            self.slot += 1
-        elif self.how == "slot of its own":
-            self.__own += 1
-        elif self.how == "container that becomes large":
-            self.seen.update({key: [] for key in range(1000)})
-        elif self.how == "large container that grows":
-            self.big.append(1)
-        elif self.how == "class attribute":
-            type(self).total += 1
-        elif self.how == "container of the class":
-            self.by_key[tup[1]] = 1
-        elif self.how == "what is too large to look at":
-            self.big[0] = -1
-
-
-def run(bolt: Any, config: Any = None) -> None:
-    built = line("t", numbers(20), 5, lambda b: b.set_bolt("store", bolt, 2).shuffle_grouping("spout"))
-    with InProcessCluster() as cluster:
-        cluster.submit_topology("t", config or {}, built).await_drained(20)
-
-
-@pytest.mark.parametrize(
-    ("how", "named", "remedy"),
-    [
-        ("attribute", "attribute 'last'", "add 'last' to gathers"),
-        ("new attribute", "attribute 'never_prepared'", "add 'never_prepared' to gathers"),
-        ("container", "attribute 'seen'", "add 'seen' to gathers"),
-        ("object", "attribute 'beside'", "add 'beside' to gathers"),
-        ("slot", "attribute 'slot'", "add 'slot' to gathers"),
-        ("slot of its own", "attribute '_Gathering__own'", "add '_Gathering__own' to gathers"),
-        ("container that becomes large", "attribute 'seen'", "add 'seen' to gathers"),
-        ("large container that grows", "attribute 'big'", "add 'big' to gathers"),
-        ("class attribute", "class attribute Gathering's 'total'", "gather in an attribute of the object"),
-        ("container of the class", "class attribute Gathering's 'by_key'", "gather in an attribute of the object"),
-    ],
-)
-def test_what_execute_changes_beside_what_it_gathers_stops_the_topology_by_name(
-    how: str, named: str, remedy: str
-) -> None:
-    with pytest.raises(TopologyFailed) as failed:
-        run(Gathering(how))
-    expected = f"changes {named} in execute(), and gathers only ['values']: the change would be lost"
-    assert expected in str(failed.value)
-    assert f"{remedy}, or leave `gathers` out: the bolt is then executed at the commit, in the driver" in str(
-        failed.value
-    )
-    assert LEDGERS["t"].all() == []
-
-
-@pytest.mark.parametrize("how", ["nothing", "what is too large to look at"])
-def test_what_changes_nothing_beside_is_executed_on_the_executors(how: str) -> None:
-    run(Gathering(how))
-    assert sorted(LEDGERS["t"].all()) == list(range(20))
-
-
-class NamesOneSo(Store):
-    """Has an attribute of its own that is named `gathers`."""
-
-    gathers = None
-
-    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
-        super().prepare(conf, context, collector, batch_id)
-        self.gathers: Any = []
-        self.last = None
-
-    def execute(self, tup: Tuple) -> None:
-        super().execute(tup)
-        self.last = tup[1]
-
-
-class TakesBack(Store):
-    """Says in its class what it gathers, and in `prepare` that it says nothing."""
-
-    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
-        super().prepare(conf, context, collector, batch_id)
-        self.gathers = None
-
-
-@pytest.mark.parametrize("kind", [NamesOneSo, TakesBack])
-def test_what_counts_is_what_was_said_when_the_topology_was_built(kind: Any) -> None:
-    run(kind("t"))
-    assert sorted(LEDGERS["t"].all()) == list(range(20))
-
-
-class Shares(Holder):
-    """Shares with others of its class what `finish_batch` changes."""
-
-    kept: ClassVar[dict[int, int]] = {}
-
-
-@pytest.mark.parametrize("beforehand", [True, False])
-def test_what_a_commit_changes_in_the_same_process_is_not_blamed_on_execute(beforehand: bool) -> None:
-    with ExitStack() as commit:
-        if beforehand:
-            commit.enter_context(COMMIT_CALLS)
-        other = OtherState(Shares(own=Shares.kept), [], alone=True)
-        other.before_execute()
-        if not beforehand:
-            commit.enter_context(COMMIT_CALLS)
-        Shares.kept[len(Shares.kept)] = 1
-        if not beforehand:
-            commit.close()
-        other.after_execute("bolt 'b'")
-        other.check("bolt 'b'")
-
-
-class IntoClass(Gathering):
-    """Gathers in a dict that all batches share: it is the class's, and no `prepare` makes it."""
-
-    gathers = ("shared",)
-    shared: ClassVar[dict[int, int]] = {}
-
-    def execute(self, tup: Tuple) -> None:
-        self.shared.update(dict.fromkeys(range(1000), tup[1]))
-
-
-def test_what_is_gathered_in_the_class_is_told_before_it_is_counted_twice() -> None:
-    with pytest.raises(TopologyFailed, match="changes class attribute IntoClass's 'shared'"):
-        run(IntoClass(""))
-    assert LEDGERS["t"].all() == []
-
-
-def test_a_bolt_that_reads_what_it_was_given_may_hold_anything() -> None:
-    other = OtherState(Holder(lock=threading.Lock(), rows=[[], {1: 2}], me=None), ["rows"], alone=True)
-    other.check("bolt 'b'")
 
 
 class Registered(BaseTransactionalBolt, ICommitter):
@@ -349,6 +201,12 @@ class Registered(BaseTransactionalBolt, ICommitter):
         LEDGERS["t"].trail += [point.x for point in self.points.values()]
 
     def declare_output_fields(self, declarer: Any) -> None: ...
+
+
+def run(bolt: Any, config: Any = None) -> None:
+    built = line("t", numbers(20), 5, lambda b: b.set_bolt("store", bolt, 2).shuffle_grouping("spout"))
+    with InProcessCluster() as cluster:
+        cluster.submit_topology("t", config or {}, built).await_drained(20)
 
 
 def test_registered_classes_are_gathered() -> None:

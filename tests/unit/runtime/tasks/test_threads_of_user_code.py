@@ -1,4 +1,4 @@
-"""Threads of a component's own emit, as in Storm: what they emit before they are joined is there (law 5)."""
+"""Threads of a component's own emit: what they emit before they are joined is there (law 5, complete input)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_the_checksum_of_equal_values_is_equal_whatever_type_was_inferred(same: 
 
 
 def test_the_checksum_of_different_values_differs_though_their_bytes_do_not() -> None:
-    """A batch whose commit may have begun must not come out as another one (law 2)."""
+    """A batch whose commit may have begun must not come out as another one (law 2, sameness)."""
     different = [
         pa.array([Decimal("1.0"), None]),
         pa.array([Decimal("0.10"), None]),

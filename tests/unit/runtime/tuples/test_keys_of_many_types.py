@@ -1,4 +1,4 @@
-"""Law 9 for keys of many types: where a key goes depends on nothing but the key, whatever a process saw before."""
+"""Law 9 (routing) for keys of many types: where a key goes depends on nothing but the key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Colour(enum.Enum):
     BLUE = 5
 
 
-class Letter(str, enum.Enum):
+class Letter(str, enum.Enum):  # noqa: UP042 - as users write them
     A = "a"
 
 
@@ -165,8 +165,8 @@ SCALARS: list[Any] = [
     *[dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.time(1), dt.timedelta(1), np.datetime64("2020-01-01")],
     dt.datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")),
     dt.datetime(2020, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")),
-    dt.datetime(2020, 10, 25, 0, 30, tzinfo=dt.timezone.utc),
-    dt.datetime(2020, 10, 25, 1, 30, tzinfo=dt.timezone.utc),
+    dt.datetime(2020, 10, 25, 0, 30, tzinfo=dt.UTC),
+    dt.datetime(2020, 10, 25, 1, 30, tzinfo=dt.UTC),
     *[ATTEMPT, Money(5), Money(np.int64(5)), Money(Tagged(5)), Pair(5, "a"), Pair(5, Tagged("a"))],
 ]
 

@@ -137,7 +137,7 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
-class Letter(str, enum.Enum):
+class Letter(str, enum.Enum):  # noqa: UP042 - as users write them
     A = "a"
 
 
@@ -205,7 +205,7 @@ REGISTRY = Registry(
         Registration.of(Opened, ByName),
     ]
 )
-UTC = dt.timezone.utc
+UTC = dt.UTC
 
 
 def test_equal_values_route_alike_whatever_their_type() -> None:
@@ -216,11 +216,11 @@ def test_equal_values_route_alike_whatever_their_type() -> None:
         [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}],
         [0.0, -0.0, 0],
         [b"x", bytearray(b"x")],
-        [dt.datetime(2020, 1, 1, 12, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
+        [dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC), dt.datetime(2020, 1, 1, 13, tzinfo=EAST)],
         [dt.datetime(2020, 1, 1, 2), dt.datetime(2020, 1, 1, 2, fold=1)],
         [
-            dt.datetime(2020, 1, 1, 2, tzinfo=dt.timezone.utc),
-            dt.datetime(2020, 1, 1, 2, fold=1, tzinfo=dt.timezone.utc),
+            dt.datetime(2020, 1, 1, 2, tzinfo=dt.UTC),
+            dt.datetime(2020, 1, 1, 2, fold=1, tzinfo=dt.UTC),
         ],
         [dt.time(2), dt.time(2, fold=1)],
         [1, Level.LOW],

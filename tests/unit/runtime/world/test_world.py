@@ -23,31 +23,47 @@ MODULES_OF_THE_WORLD = """
     _thread asyncio concurrent multiprocessing queue random sched secrets select selectors signal socket subprocess
     threading time uuid
 """.split()  # noqa: SIM905
+OURS = {
+    "stormline.runtime.world.world": "REAL",
+    "stormline.runtime.world.clock": "passed_secs",
+    "stormline.runtime.world.driver_mark": "leave_mark marked remove_mark taken",
+    "kazoo.client": "KazooClient",
+}
+"""Names by which the real world is reached without its modules."""
 CALLS_OF_THE_WORLD = ("os.getpid", "os.kill", "os.urandom", "dt.datetime.now", "dt.datetime.today")
 
 _LOCK = "a lock under which nothing waits, and nobody's code runs: threads of the simulation never meet in it"
+_DEFAULT = "what is used where nothing else is handed in: in production; the simulation shuts it"
 _THIS_PROCESS = "it looks at this very process, from beside it; only LocalCluster makes one"
 
 ALLOWED = {
     "tasks/batch_recorder.py": ({"threading.Lock"}, _LOCK),
     "tasks/commit_threads.py": ({"threading.Lock"}, _LOCK),
     "tasks/emitters.py": ({"threading.Lock"}, _LOCK),
-    "tasks/gathered.py": ({"threading.Lock", "uuid.UUID", "uuid.SafeUUID"}, f"{_LOCK}; types of values"),
-    "tasks/task_environment.py": ({"threading.Lock"}, _LOCK),
+    "tasks/commit_calls.py": ({"threading.Lock"}, _LOCK),
+    "tasks/gathered.py": ({"uuid.UUID", "uuid.SafeUUID"}, "types of values"),
+    "tasks/task_environment.py": ({"threading.Lock", "REAL"}, f"{_LOCK}; {_DEFAULT}"),
+    "cluster/submission.py": ({"REAL"}, _DEFAULT),
+    "zookeeper/session.py": ({"KazooClient"}, _DEFAULT),
+    "zookeeper/store.py": ({"REAL", "KazooClient"}, _DEFAULT),
     "tasks/collector.py": ({"threading.get_ident"}, "which thread emits; it waits for none"),
     "tasks/user_code.py": (
         {"threading.current_thread", "threading.get_ident", "threading.main_thread"},
         "which thread calls; it waits for none",
     ),
     "tuples/grouping_key.py": ({"uuid.UUID"}, "a type of values"),
-    "state/memory_store.py": ({"threading.RLock"}, "the double of a store, for tests without a simulation"),
+    "state/memory_store.py": ({"threading.RLock", "REAL"}, "the double of a store, for tests without a simulation"),
     "state/transactional_state.py": ({"os.getpid"}, "it tells a fork of this process, which has no store"),
     "world/clock.py": ({"time.*", "time.clock_gettime", "time.monotonic"}, "the real clock"),
     "world/driver_mark.py": ({"os.getpid", "os.kill", "time.time"}, "the real machine"),
-    "world/machine.py": ({"os.getpid", "socket.gethostname"}, "the real machine"),
+    "world/machine.py": (
+        {"os.getpid", "socket.gethostname", "leave_mark", "marked", "remove_mark", "taken"},
+        "the real machine",
+    ),
     "world/thread_stack.py": ({"threading.get_ident"}, "which thread waits; it waits for none"),
     "world/world.py": (
         {
+            "passed_secs",
             "queue.Empty",
             "queue.SimpleQueue",
             "secrets.randbelow",
@@ -64,7 +80,14 @@ ALLOWED = {
         "the real world",
     ),
     "zookeeper/interpreter_watch.py": (
-        {"threading.Event", "threading.Lock", "threading.Thread", "threading.enumerate", "time.process_time"},
+        {
+            "threading.Event",
+            "threading.Lock",
+            "threading.Thread",
+            "threading.enumerate",
+            "time.process_time",
+            "passed_secs",
+        },
         _THIS_PROCESS,
     ),
 }
@@ -82,6 +105,8 @@ def used(source: str) -> Iterator[str]:
                     modules[alias.asname or alias.name.partition(".")[0]] = alias.name
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in MODULES_OF_THE_WORLD:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names if alias.name in OURS.get(node.module or "", "").split())
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and ast.unparse(node) in CALLS_OF_THE_WORLD:
             yield ast.unparse(node)
@@ -129,6 +154,7 @@ def test_every_module_on_the_list_is_there() -> None:
         ("import time\nf = getattr(time, 'sleep')", {"time.*"}),
         ("import os\nos.urandom(4)", {"os.urandom"}),
         ("import datetime as dt\ndt.datetime.now(dt.timezone.utc)", {"dt.datetime.now"}),
+        ("from stormline.runtime.world.world import REAL, World", {"REAL"}),
         ("import os\nos.path.join('time.sleep')", set()),
     ],
 )
