@@ -158,7 +158,7 @@ def check_rows(columns: Sequence[Column], rows: Iterable[tuple[Any, ...]], where
 
 
 def _clearly_right(column: Column, values: list[Any]) -> bool:
-    """Tell whether a look at all values together shows that the column takes them: fast, for the usual types."""
+    """Return whether a look at all values together shows that the column takes them: fast, for the usual types."""
     if column.type is ColumnType.PACKED:
         return True
     if set(map(type, values)) != {PYTHON[column.type]}:

@@ -68,7 +68,7 @@ class StoreConnection(Protocol):
         """Undo all since the savepoint."""
 
     def violates_constraint(self, error: BaseException) -> bool:
-        """Tell whether the user's own SQL failed by a constraint of a table."""
+        """Return whether the user's own SQL failed by a constraint of a table."""
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of the driver's means, as above; errors of other kinds as they are."""

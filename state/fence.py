@@ -27,7 +27,7 @@ class Fence(NamedTuple):
 
 
 def is_stored(token: CommitToken, fence: Fence | None, txid_max: int, store: str) -> bool:
-    """Tell whether the store holds this transaction already, so that all it changes must be left alone.
+    """Return whether the store holds this transaction already, so that all it changes must be left alone.
 
     Args:
         fence: what is stored in the scope of `token`; None where nothing is.

@@ -180,7 +180,7 @@ class MySQLConnection(SQLConnection):
         return error
 
     def violates_constraint(self, error: BaseException) -> bool:
-        """Tell whether the user's own SQL failed by a constraint of a table."""
+        """Return whether the user's own SQL failed by a constraint of a table."""
         return isinstance(error, pymysql.IntegrityError)
 
     # ------------------------------------------------------------------------------------ transaction and fence

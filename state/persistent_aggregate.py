@@ -270,7 +270,7 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
 
 
 def any_value(work: _Work, partials: Partials) -> bool:
-    """Tell whether a group has anything to store: where all that it had was None, it has not."""
+    """Return whether a group has anything to store: where all that it had was None, it has not."""
     return any(value is not None for value in work.stored(partials))
 
 
@@ -325,7 +325,7 @@ def _arrow_call(batch: pyarrow.RecordBatch, aggregator: Aggregator) -> tuple[Any
 
 
 def _sum_fits(column: pyarrow.Array) -> bool:
-    """Tell whether a sum of integers cannot pass 64 bits: pyarrow's would begin anew from below."""
+    """Return whether a sum of integers cannot pass 64 bits: pyarrow's would begin anew from below."""
     import pyarrow
     import pyarrow.compute
 

@@ -132,7 +132,7 @@ class PostgreSQLConnection(SQLConnection):
         return error
 
     def violates_constraint(self, error: BaseException) -> bool:
-        """Tell whether the user's own SQL failed by a constraint of a table."""
+        """Return whether the user's own SQL failed by a constraint of a table."""
         return isinstance(error, psycopg.errors.IntegrityError)
 
     # ------------------------------------------------------------------------------------ transaction and fence

@@ -59,7 +59,7 @@ class SQLConnection(ABC):
 
     @abstractmethod
     def _holds(self, declared: str, wanted: str) -> bool:
-        """Tell whether a column of the type `declared` holds values of our type `wanted` as they are."""
+        """Return whether a column of the type `declared` holds values of our type `wanted` as they are."""
 
     @abstractmethod
     def translated(self, error: BaseException) -> BaseException:

@@ -129,7 +129,7 @@ class SQLiteConnection(SQLConnection):
         return error
 
     def violates_constraint(self, error: BaseException) -> bool:
-        """Tell whether the user's own SQL failed by a constraint of a table."""
+        """Return whether the user's own SQL failed by a constraint of a table."""
         return isinstance(error, sqlite3.IntegrityError)
 
     def begin(self, reads: bool = False) -> None:

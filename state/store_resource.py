@@ -72,7 +72,7 @@ class StoreResource:
     # ------------------------------------------------------------------------------------ tables
 
     def declare(self, table: Table) -> bool:
-        """Take note of a map's table; tell whether it was made, or checked, in this process.
+        """Record a map's table; return whether it was made, or checked, in this process.
 
         Raises:
             InvalidStore: another map stores there.
@@ -87,7 +87,7 @@ class StoreResource:
         return table.name in self._made
 
     def made(self, tables: set[str]) -> None:
-        """Take note that tables are there, durably."""
+        """Record that tables are there, durably."""
         self._made |= tables
 
     # ------------------------------------------------------------------------------------ the read cache
@@ -106,13 +106,13 @@ class StoreResource:
             return self._caches.setdefault(table.name, ReadCache(keys_max))
 
     def committed(self, token: CommitToken, fence: Fence) -> None:
-        """Take note that this process has stored what the fence says now."""
+        """Record that this process has stored what the fence says now."""
         if token.scope == WHOLE_TOPOLOGY:
             with self._lock:
                 self._last = fence
 
     def uncertain(self) -> None:
-        """Take note that nobody knows what is stored."""
+        """Record that nobody knows what is stored."""
         with self._lock:
             self._last = None
             self._caches.clear()

@@ -79,7 +79,7 @@ class MariaDB:
         assert wait_until(self.answers, START_SECS), f"MariaDB does not answer: {self._log.read_text()[-2000:]}"
 
     def answers(self) -> bool:
-        """Tell whether the server takes connections."""
+        """Return whether the server takes connections."""
         try:
             pymysql.connect(host="127.0.0.1", port=self.port, user="root", connect_timeout=2).close()
         except pymysql.OperationalError:
