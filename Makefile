@@ -31,11 +31,11 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint postgresql mariadb ## Make the environment, lint, and run all tests but the long proofs (ARGS="..." goes to pytest)
+test: lint postgresql mariadb redis ## Make the environment, lint, and run all tests but the long proofs (ARGS="..." goes to pytest)
 	$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS)
 
 .PHONY: proof
-proof: env postgresql mariadb ## Run the long proofs: 20,000 seeds, all mutants, 100,000 bad inputs, real servers' bad days
+proof: env postgresql mariadb redis ## Run the long proofs: 20,000 seeds, all mutants, 100,000 bad inputs, real servers' bad days
 	$(BIN)/python -m pytest -m proof --durations=10 $(ARGS)
 
 .PHONY: chaos
@@ -50,6 +50,10 @@ postgresql: ## Check for PostgreSQL, for the tests that break real services; on 
 .PHONY: mariadb
 mariadb: ## Check for MariaDB, for the tests of stores; on Debian, as root, install it if missing
 	@sh scripts/check_mariadb.sh optional
+
+.PHONY: redis
+redis: ## Check for Redis, for the tests of stores; on Debian, as root, install it if missing
+	@sh scripts/check_redis.sh optional
 
 .PHONY: fuzz
 fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)

@@ -8,6 +8,7 @@ from stormline.state.opaque_value import OpaqueValue
 from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.persistent_aggregate import persistent_aggregate
 from stormline.state.postgresql import PostgreSQLStore
+from stormline.state.redis import RedisStore
 from stormline.state.sqlite import SQLiteStore
 from stormline.state.store import Store
 
@@ -26,6 +27,7 @@ __all__ = [
     "OpenMap",
     "OpenValue",
     "PostgreSQLStore",
+    "RedisStore",
     "Reduce",
     "SQLiteStore",
     "SnapshottableMap",

@@ -11,7 +11,6 @@ from stormline.state.errors import CorruptRow, StoreFailed, TableMismatch
 from stormline.state.fence import Fence
 from stormline.state.sql_text import (
     FENCE,
-    MAPS,
     PREV_TXID,
     REMOVED_BY,
     Dialect,
@@ -22,6 +21,7 @@ from stormline.state.sql_text import (
 )
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
+from stormline.state.table_claim import MAPS, check_claim
 
 
 class SQLConnection(ABC):
@@ -157,18 +157,7 @@ class SQLConnection(ABC):
             self._run(text, [table.name, topology, table.described()])
             return
         ((found_topology, declared),) = found
-        if found_topology != topology:
-            raise TableMismatch(
-                f"table {table.name!r} of {self._store} belongs to topology {found_topology!r}, and this is "
-                f"{topology!r}: their transactions have nothing to do with each other; name another table, or remove "
-                f"its row from {MAPS!r}"
-            )
-        if declared != table.described():
-            raise TableMismatch(
-                f"table {table.name!r} of {self._store} is that of another map: {declared}, and this is "
-                f"{table.described()}; declare the map as it was, name another table, or change the table yourself and "
-                f"remove its row from {MAPS!r}"
-            )
+        check_claim(self._store, table, topology, found_topology, declared)
 
     def _check(self, table: Table, found: Mapping[str, tuple[str, int]]) -> None:
         """Check the columns of a table that is there: their names and types, and the primary key."""

@@ -7,9 +7,10 @@ from string import Template
 
 from stormline.state.columns import Column, ColumnType
 from stormline.state.table import PREV, REMOVED, TXID, Kind, Table
+from stormline.state.table_claim import MAPS
 
 FENCE = "stormline_fence"
-MAPS = "stormline_maps"
+
 PREV_TXID = PREV + TXID
 REMOVED_BY = PREV + "removed_by"
 

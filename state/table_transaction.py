@@ -75,7 +75,7 @@ class TableTransaction:
         return {key: None if values is None else unpacked(key, values) for key, values in held.items()}
 
     def is_kept(self, key: Key) -> bool:
-        """Return whether this transaction has stored a key already in an earlier attempt, and so must leave it alone."""
+        """Return whether an earlier attempt of this transaction has stored a key, so that it must be left alone."""
         return self._frozen or key in self._kept
 
     def put(self, changes: Mapping[Key, Values | None]) -> None:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from stormline.errors import MissingExtra
-from stormline.state import MySQLStore, PostgreSQLStore
+from stormline.state import MySQLStore, PostgreSQLStore, RedisStore
 from tests.unit.project.test_public_names import loaded_after
 
 STORES = [
     (PostgreSQLStore("host=db"), "psycopg", "postgresql"),
     (MySQLStore("mysql://me@db/x"), "pymysql", "mysql"),
+    (RedisStore("redis://db/0"), "redis", "redis"),
 ]
 
 
-@pytest.mark.parametrize(("store", "driver", "extra"), STORES, ids=["postgresql", "mysql"])
+@pytest.mark.parametrize(("store", "driver", "extra"), STORES, ids=["postgresql", "mysql", "redis"])
 def test_a_driver_that_is_not_installed_is_told_with_its_extra(
     store: Any, driver: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
