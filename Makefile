@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= examples,test,parquet,arrow
-# Handed to pytest by `make test`, for example ARGS="tests/unit -x", to the benchmarks by `make bench`, and by
-# `make simulate` and `make chaos`: ARGS="--record docs/faults_run.json" keeps how often which fault came.
+# Handed to pytest by `make test` and `make proof`, for example ARGS="tests/unit -x": in place of the whole suite, whose
+# parts run side by side (tests/suite). To the benchmarks by `make bench`, and by `make simulate` and `make chaos`:
+# ARGS="--record docs/faults_run.json" keeps how often which fault came.
 ARGS ?=
 # Of `make simulate`: how many seeds, and the first of them. Seeds that begin where the recorded ones ended are added to
 # them, so that a long run can be done in parts.
@@ -31,12 +32,12 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: lint postgresql mariadb redis ## Make the environment, lint, and run all tests but the long proofs (ARGS="..." goes to pytest)
-	$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS)
+test: env postgresql mariadb redis ## Make the environment, lint, and run all tests but the proofs (ARGS="..." goes to pytest instead)
+	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS),$(BIN)/python -m tests.suite test)
 
 .PHONY: proof
-proof: env postgresql mariadb redis ## Run the long proofs: 20,000 seeds, all mutants, 100,000 bad inputs, real servers' bad days
-	$(BIN)/python -m pytest -m proof --durations=10 $(ARGS)
+proof: env postgresql mariadb redis ## Run the proofs: 20,000 seeds, all mutants, 30 faults, 100,000 bad inputs, servers' bad days
+	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof)
 
 .PHONY: chaos
 chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
@@ -61,11 +62,7 @@ fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)
 
 .PHONY: lint
 lint: env ## Check style, format, types, public docstrings and which room imports which
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m docs.public_docstrings
+	@sh scripts/lint.sh $(BIN)
 
 .PHONY: format
 format: env ## Format the code and apply the safe fixes

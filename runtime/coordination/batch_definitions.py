@@ -41,15 +41,15 @@ class BatchDefinitions:
         before = self._batches.known.get(txid - 1)
         return before.positions if before is not None else {}
 
-    def newest_positions(self, waiting: Container[int]) -> tuple[dict[int, object], int]:
+    def newest_positions(self, waiting: Container[int], committed: int) -> tuple[dict[int, object], int]:
         """Return the partitions' positions after the newest batch that is known, and its txid.
 
-        Those that are `waiting` to be processed may come out differently.
+        Those that are `waiting` to be processed may come out differently; none up to `committed` does.
         """
         for txid in sorted(self._batches.known, reverse=True):
-            if txid <= self._batches.committed or (txid not in waiting and self._batches.known[txid].fixed):
+            if txid <= committed or (txid not in waiting and self._batches.known[txid].fixed):
                 return self._batches.known[txid].positions, txid
-        return {}, self._batches.committed
+        return {}, committed
 
     def take(self, told: WaveAttempt, result: AttemptResult) -> None:
         """Take in a result; it becomes a failure where a batch that must be the same has another number of tuples."""

@@ -85,13 +85,17 @@ def record_of(attempt: TransactionAttempt) -> Put:
 
 
 class Batches:
-    """The stored batches of one topology, and the committed txid. Every change is durable when the call returns."""
+    """The stored batches of one topology. Every change is durable when the call returns.
+
+    `found_committed` is the committed transaction as it was found in the store; what is committed from then on, the
+    commit queue knows.
+    """
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._state = RotatingState(store, BATCHES)
-        self.committed = self._read_committed()
-        last = max(self.committed, 1)
+        self.found_committed = self._read_committed()
+        last = max(self.found_committed, 1)
         self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids() if txid >= last}
         self._check()
 
@@ -108,20 +112,29 @@ class Batches:
 
     def _check(self) -> None:
         txids = list(self.known)
-        first = max(self.committed, 1)
-        if txids != list(range(first, first + len(txids))) or (self.committed and not txids):
+        first = max(self.found_committed, 1)
+        if txids != list(range(first, first + len(txids))) or (self.found_committed and not txids):
             raise StateCorrupt(
-                f"transaction {self.committed} is stored as committed, beside the batches {txids}; expected those from "
-                f"{first} on without gaps. Something removed or restored a part of the state; nothing was changed"
+                f"transaction {self.found_committed} is stored as committed, beside the batches {txids}; expected "
+                f"those from {first} on without gaps. Something removed or restored a part of the state; nothing was "
+                "changed"
             )
 
-    def active(self) -> dict[int, Batch]:
-        """Return the batches after the committed one, ascending."""
-        return {txid: batch for txid, batch in self.known.items() if txid > self.committed}
+    def found_begun(self) -> int:
+        """Return the last transaction of which a driver before may have begun the commit: of one that is fixed it may.
 
-    def begin(self, metadata: Mapping[int, Any]) -> None:
-        """Store new batches by txid, and remove those that nobody needs any more."""
-        self._put({txid: Batch(value) for txid, value in metadata.items()}, self._state.cleanup_ops(self.committed))
+        Not of one later than the first: no commit begins before the one before it is recorded.
+        """
+        first = self.known.get(self.found_committed + 1)
+        return self.found_committed + (first is not None and first.fixed)
+
+    def after(self, txid: int) -> dict[int, Batch]:
+        """Return the batches that follow upon a transaction, ascending."""
+        return {later: batch for later, batch in self.known.items() if later > txid}
+
+    def begin(self, metadata: Mapping[int, Any], committed: int) -> None:
+        """Store new batches by txid, and remove those before the last `committed` one: nobody needs them any more."""
+        self._put({txid: Batch(value) for txid, value in metadata.items()}, self._state.cleanup_ops(committed))
 
     def fix(self, batches: Mapping[int, Batch]) -> None:
         """Store all that defines these batches, before any of their commits may begin."""
@@ -134,11 +147,8 @@ class Batches:
             batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions}, batch.commit_id
         )
 
-    def recorded(self, attempt: TransactionAttempt) -> None:
-        """Count a transaction as committed: its record has been written."""
-        txid = attempt.transaction_id
-        assert txid == self.committed + 1, (txid, self.committed)
-        self.committed = txid
+    def forget_before(self, txid: int) -> None:
+        """Forget, in this process, the batch before a committed one: the next batch begins where that one ended."""
         self.known.pop(txid - 1, None)
 
     def _put(self, batches: Mapping[int, Batch], cleanup: Sequence[Op] = ()) -> None:

@@ -1,15 +1,15 @@
-"""Committer: runs commit phases in a thread of its own, one after another, and records each before the next begins."""
+"""Committer: does what the commit queue says, in a thread of its own; runs commit phases and writes their records."""
 
 from __future__ import annotations
 
 import logging
 import traceback
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from stormline.runtime.commit.commit_phase import CommitPhase
 from stormline.runtime.coordination.batch_store import record_of
+from stormline.runtime.coordination.commit_queue import Begin, CommitQueue, Idle, Next, Prove, Record, Stage
 from stormline.runtime.messages.engine import CommitEngine
 from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
@@ -22,12 +22,8 @@ log = logging.getLogger("stormline")
 LOOK_SECS = 0.02
 """Time between two looks at a connection that is suspended."""
 
-PROOF_SECS = 0.5
-"""Age from which the last confirmed write no longer shows that this driver owns the topology."""
-
-PROOF_TRIES = 3
-"""How often ZooKeeper is asked for a proof that is not too old when it comes: the driver may have slept meanwhile.
-Where it is never younger ZooKeeper is that slow."""
+END_LOOK_SECS = 0.05
+"""Time between two looks whether the last commit has ended."""
 
 SIGNAL_SECS = 0.005
 """Time between two signals that commits have ended, while more of them follow: waking the loop for each would take
@@ -42,34 +38,35 @@ class CommitEnded:
     committed by this driver. `executing_secs`: see `CommitPhase.executing_secs`.
     """
 
-    attempt: TransactionAttempt
+    result: AttemptResult
     failure: Failure | None = None
     error: BaseException | None = None
     executing_secs: Mapping[str, float] = field(default_factory=dict)
     metrics: Readings = field(default_factory=dict)
 
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """Whose commit it was."""
+        return self.result.attempt
+
 
 @dataclass(slots=True, eq=False)
-class _Commit:
-    """The commit phase that runs. Who sets one of these under the lock decides: it is recorded, or its time is up."""
+class _Now:
+    """The commit phase that runs, since when, and when it was last told of."""
 
-    run: CommitPhase
+    phase: CommitPhase
     begun: float
-    recording: bool = False
-    timed_out: bool = False
     told_at: float = 0.0
 
 
 class Committer:
-    """Commits what it is given, in txid order: no commit begins before the one before is recorded (law 1, order), while
-    the connection is suspended, or later than `PROOF_SECS` after the last proof of the ownership was asked for.
+    """Does what the commit queue says, in a thread of its own: one commit after another without a turn of the loop.
 
     A commit that outlives its deadline begins no further call of user code, and is not recorded; but the one that runs
     keeps its place until it comes back, so that its effects end before the next attempt's begin, as in Storm.
 
     Args:
-        committed: the last transaction that is recorded.
-        begun: the last transaction of which a commit effect may have happened.
+        queue: what is committed and what has begun; from now on only this committer touches it.
         on_end: called from the committer's thread when there is something for `take_ended`; within `SIGNAL_SECS`, or
             the time of the next commit if that is longer.
     """
@@ -79,8 +76,7 @@ class Committer:
         env: TaskEnvironment,
         engine: CommitEngine,
         store: StateStore,
-        committed: int,
-        begun: int,
+        queue: CommitQueue,
         on_end: Callable[[], None],
         timeout_secs: float | None,
     ) -> None:
@@ -88,18 +84,14 @@ class Committer:
         self._world = env.world
         self._engine = engine
         self._store = store
+        self._queue = queue
         self._on_end = on_end
         self._timeout_secs = timeout_secs
         self._lock = env.world.condition()
-        self._committed = committed
-        self._begun = begun
-        self._todo: deque[AttemptResult] = deque()
-        self._now: _Commit | None = None
+        self._now: _Now | None = None
         self._ended: list[CommitEnded] = []
         self._signalled = 0.0
         self._proved = 0.0
-        self._stopping = False
-        self._closed = False
         self.overdue_in = ""
         """Where the commit was, when `overdue` last returned its attempt."""
         name = f"stormline-commit-{self._env.plan.topology_id}"
@@ -108,48 +100,42 @@ class Committer:
     # ------------------------------------------------------------------------------------ from the topology's loop
 
     @property
+    def txid_committed(self) -> int:
+        """The last transaction that is recorded."""
+        return self._queue.committed
+
+    @property
+    def txid_begun(self) -> int:
+        """The last transaction of which a commit effect may have happened."""
+        return self._queue.begun
+
+    @property
     def busy(self) -> bool:
         """Whether a commit runs or waits, or has ended and was not taken."""
         with self._lock:
-            return bool(self._now is not None or self._todo or self._ended)
+            return bool(self._queue.running is not None or self._queue.waiting or self._ended)
 
     @property
-    def runs(self) -> bool:
-        """Whether a commit runs."""
+    def hangs(self) -> bool:
+        """Whether a commit runs that is not recorded, whenever it ends: it has passed its deadline."""
         with self._lock:
-            return self._now is not None
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the commit that runs has passed its deadline: it is not recorded, whenever it ends."""
-        with self._lock:
-            return self._now is not None and self._now.timed_out
+            return self._queue.running is not None and self._queue.running.stage is Stage.REVOKED
 
     def add(self, result: AttemptResult) -> None:
         """Commit a processed attempt when its turn comes, unless it is time to stop."""
-        txid = result.attempt.transaction_id
         with self._lock:
-            if self._stopping:
-                return
-            assert not self._todo or txid == self._todo[-1].attempt.transaction_id + 1, (txid, self._todo)
-            self._todo.append(result)
+            self._queue.add(result)
             self._lock.notify_all()
 
-    def revoke(self, txid: int = 0) -> None:
-        """Take back the commits from `txid` on that have not begun."""
+    def revoke(self, txid: int) -> None:
+        """Take back the commits from `txid` on."""
         with self._lock:
-            self._todo = deque(result for result in self._todo if result.attempt.transaction_id < txid)
+            self._queue.revoke(txid)
 
     def stop(self) -> None:
         """Begin no further commit. May be called from any thread."""
         with self._lock:
-            self._stopping = True
-            self._todo.clear()
-
-    def txid_begun(self) -> int:
-        """Return the last transaction of which a commit effect may have happened."""
-        with self._lock:
-            return self._begun
+            self._queue.stop()
 
     def take_ended(self) -> list[CommitEnded]:
         """Return the commits that have come to their ends since the last call, in order."""
@@ -157,143 +143,147 @@ class Committer:
             ended, self._ended = self._ended, []
             return ended
 
+    def let_end(self, secs: float) -> list[CommitEnded]:
+        """Wait at most so long for the commit that runs; return the commits that have ended, as `take_ended`."""
+        until = self._world.monotonic() + secs
+        while self._queue.running is not None and self._world.monotonic() < until:
+            self._world.sleep(END_LOOK_SECS)
+        return self.take_ended()
+
     def overdue(self) -> TransactionAttempt | None:
         """Return, once, the attempt whose commit phase has passed its deadline; it can be recorded no more."""
         with self._lock:
-            commit = self._now
-            if commit is None or self._timeout_secs is None or commit.timed_out or commit.recording:
+            now, running = self._now, self._queue.running
+            if now is None or running is None or running.stage is Stage.REVOKED or self._timeout_secs is None:
                 return None
-            if self._world.monotonic() - commit.begun < self._timeout_secs:
+            if self._world.monotonic() - now.begun < self._timeout_secs or not self._queue.revoke_running():
                 return None
-            commit.told_at = 0.0
-            commit.timed_out = True
-        self.overdue_in = commit.run.where()
-        commit.run.abandon()
-        return commit.run.attempt
+        self.overdue_in = now.phase.where()
+        now.phase.abandon()
+        return now.phase.attempt
 
     def tell_if_hung(self) -> None:
         """Say, again and again, where a commit stands that runs on after its deadline: all that follows waits."""
-        with self._lock:
-            commit = self._now
-            if commit is None or not commit.timed_out or self._timeout_secs is None:
-                return
-            now = self._world.monotonic()
-            if now - commit.told_at < self._timeout_secs:
-                return
-            commit.told_at = now
+        if self._timeout_secs is None or not self.hangs:
+            return
+        now, at = self._now, self._world.monotonic()
+        if now is None or at - now.told_at < self._timeout_secs:
+            return
+        now.told_at = at
         log.warning(
             "the commit of %s has run for %.0f s, longer than topology.message.timeout.secs. Its replay, and all later "
             "transactions, wait for its end: what it still does must not come after theirs. It is in %s",
-            commit.run.attempt,
-            now - commit.begun,
-            commit.run.where(),
+            now.phase.attempt,
+            at - now.begun,
+            now.phase.where(),
         )
 
     def deadline(self) -> float | None:
         """Return the monotonic time at which the commit phase that runs needs a look, if any."""
         with self._lock:
-            if self._now is None or self._now.recording or self._timeout_secs is None:
+            now, running = self._now, self._queue.running
+            if now is None or running is None or running.stage is Stage.RECORDING or self._timeout_secs is None:
                 return None
-            return (self._now.told_at if self._now.timed_out else self._now.begun) + self._timeout_secs
+            return (now.told_at if running.stage is Stage.REVOKED else now.begun) + self._timeout_secs
 
     def close(self) -> None:
         """Let the thread end; a commit that still runs can emit nothing more, and is not recorded."""
         with self._lock:
-            self._closed = True
-            self._todo.clear()
-            commit = self._now
-            if commit is not None and not commit.recording:
-                commit.timed_out = True
+            self._queue.close()
+            now = self._now
             self._lock.notify_all()
-        if commit is not None:
-            commit.run.abandon()
+        if now is not None:
+            now.phase.abandon()
 
     # ------------------------------------------------------------------------------------ in its thread
 
     def _work(self) -> None:
-        while (result := self._next()) is not None:
-            if self._may_begin(result):
-                commit = self._begin(result)
-                if commit is not None and not self._finish(commit):
-                    return
+        while (step := self._next()) is not Idle.END:
+            if isinstance(step, Begin):
+                (result,) = step.results
+                self._commit(result)
+            elif isinstance(step, Prove):
+                self._prove(step.result)
+            elif step is Idle.LOOK_AGAIN:
+                self._world.sleep(LOOK_SECS)
 
-    def _next(self) -> AttemptResult | None:
-        """Wait for the commit whose turn it is; None: the thread ends."""
+    def _next(self) -> Next:
+        """Return what the queue says; where that is to wait, when there may be something else."""
+        connected, proof_secs = self._store.connected(), self._world.passed_secs() - self._proved
         with self._lock:
-            while not self._closed:
-                if self._todo and self._todo[0].attempt.transaction_id == self._committed + 1:
-                    return self._todo[0]
+            step = self._queue.next(connected, proof_secs)
+            if step is Idle.WAIT:
                 self._lock.wait()
-            return None
+            return step
 
-    def _may_begin(self, result: AttemptResult) -> bool:
-        """Return whether the ownership is certain; ask ZooKeeper, unless it has confirmed a write lately: a driver that
-        slept must not begin a commit."""
-        if not self._store.connected():
-            self._world.sleep(LOOK_SECS)
-            return False
-        for _ in range(PROOF_TRIES):
-            now = self._world.passed_secs()
-            if now - self._proved <= PROOF_SECS:
-                break
-            try:
-                self._store.write([])
-            except BaseException as error:
-                self._end(CommitEnded(result.attempt, error=error))
-                self.revoke()
-                return False
-            self._proved = now
-        return True
-
-    def _begin(self, result: AttemptResult) -> _Commit | None:
-        """Begin a commit, unless it was taken back meanwhile, or its bolts cannot be made."""
+    def _prove(self, result: AttemptResult) -> None:
+        """Ask ZooKeeper for the ownership: a driver that slept must not begin a commit."""
+        asked = self._world.passed_secs()
         try:
-            run = CommitPhase(self._env, result, self._engine)
+            self._store.write([])
+            self._proved = asked
+        except BaseException as error:
+            with self._lock:
+                self._queue.stop()
+                self._ended.append(CommitEnded(result, error=error))
+            self._on_end()
+
+    def _commit(self, result: AttemptResult) -> None:
+        """Run a commit phase and record it."""
+        try:
+            phase = CommitPhase(self._env, result, self._engine)
         except BaseException as error:  # a user's copy method, say: the loop stops the topology with it
-            self._end(CommitEnded(result.attempt, error=error))
-            self.revoke()
-            return None
+            with self._lock:
+                self._queue.finished(failed=True)
+                self._queue.stop()
+                self._ended.append(CommitEnded(result, error=error))
+            self._on_end()
+            return
         with self._lock:
-            if self._closed or not self._todo or self._todo[0] is not result:
-                return None
-            self._todo.popleft()
-            self._begun = result.attempt.transaction_id
-            self._now = _Commit(run, self._world.monotonic())
-            return self._now
+            self._now = _Now(phase, self._world.monotonic())
+            if self.hangs:  # it was closed meanwhile
+                phase.abandon()
+        failure = self._run(phase)
+        counted = phase.executing_secs(), phase.metrics()
+        with self._lock:
+            record = self._queue.finished(failed=failure is not None)
+            if record is None:
+                failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
+                self._end(CommitEnded(result, failure, None, *counted))
+        if record is not None:
+            lost = self._write(record)
+            with self._lock:
+                self._queue.recorded(written=lost is None)
+                self._end(CommitEnded(result, None, lost, *counted))
+        self._signal()
 
-    def _finish(self, commit: _Commit) -> bool:
-        """Run a commit phase and record it; return whether this thread goes on."""
-        failure = error = None
+    def _run(self, phase: CommitPhase) -> Failure | None:
         try:
-            failure = commit.run.run()
+            return phase.run()
         except BaseException as cause:  # ours, not the user's: whatever it is, the topology must hear of it
             text = "".join(traceback.format_exception(cause))
-            failure = Failure("the commit phase", None, repr(cause), traceback=text, fatal=True)
-        attempt = commit.run.attempt
-        with self._lock:
-            if commit.timed_out:
-                failure = failure or Failure("the commit phase", None, "it ended after its deadline", counts=False)
-            commit.recording = failure is None
-        if failure is None:
-            begun = self._world.passed_secs()
-            try:
-                self._store.write([record_of(attempt)])
-                self._proved = begun
-            except BaseException as cause:  # the loop decides what follows
-                error = cause
-        with self._lock:
-            self._now = None
-            if failure is None and error is None:
-                self._committed = attempt.transaction_id
-        self._end(CommitEnded(attempt, failure, error, commit.run.executing_secs(), commit.run.metrics()))
-        return error is None
+            return Failure("the commit phase", None, repr(cause), traceback=text, fatal=True)
+
+    def _write(self, record: Record) -> BaseException | None:
+        """Write a record, which proves the ownership too; return what went wrong: the loop decides what follows."""
+        asked = self._world.passed_secs()
+        try:
+            self._store.write([record_of(record.attempt)])
+            self._proved = asked
+        except BaseException as cause:
+            return cause
+        return None
 
     def _end(self, ended: CommitEnded) -> None:
+        self._now = None
+        self._ended.append(ended)
+
+    def _signal(self) -> None:
+        """Tell the loop that something has ended; not where more follows at once, and it was told just before."""
         now = self._world.monotonic()
         with self._lock:
-            self._ended.append(ended)
-            more = bool(self._todo) and ended.failure is None and ended.error is None
-            if more and now - self._signalled < SIGNAL_SECS:
+            follows = self._queue.committed + 1 in self._queue.waiting
+            if follows and now - self._signalled < SIGNAL_SECS:
                 return
             self._signalled = now
         self._on_end()

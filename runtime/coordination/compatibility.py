@@ -30,7 +30,7 @@ def check_spout_kind(stored: Any, declared: Any, state: ReadableState, topology_
     batches = Batches(cast(StateStore, state))  # which only reads here
     if not batches.known:
         return
-    begun = list(batches.active())
+    begun = list(batches.after(batches.found_committed))
     changed = f"the spout of topology {topology_id!r} ({node}) was a {before} and is now a {now}"
     another_id = "submit this one under another topology id, which begins at transaction 1 and needs stores of its own"
     if {before, now} != BY_PARTITION:

@@ -1,27 +1,20 @@
-"""The coordinator: a pure state machine that decides what is processed, replayed and committed, and when.
+"""The coordinator: a pure state machine that decides which attempts are processed, replayed and given up.
 
-It touches no clock, no socket and no thread: `step(state, event) -> state, actions`.
+It touches no clock, no socket and no thread: `step(state, event) -> state, actions`. Which commit begins when is
+decided by the commit queue; the coordinator tells it what may be committed, and what no longer may.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stormline.runtime.coordination.txid_map import TxidMap
+from stormline.runtime.messages.wave import AttemptResult
 from stormline.topology.attempt import TransactionAttempt
 
 ATTEMPTS_PER_EPOCH = 10**9
-
-
-class Status(Enum):
-    """Where an active transaction stands."""
-
-    PROCESSING = "processing"
-    PROCESSED = "processed"
-    COMMITTING = "committing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +23,7 @@ class Active:
 
     attempt: TransactionAttempt
     metadata: Any
-    status: Status
+    processed: bool = False
     failures: int = 0
 
 
@@ -38,16 +31,15 @@ class Active:
 class State:
     """All that the coordinator knows.
 
-    `active` holds the txids after `committed` without gaps, ascending; states share what a step does not change, so
-    that it costs as much with thousands of them as with ten. Attempt ids begin at `attempt_base` + 1,
-    which is greater than any id of an earlier epoch.
+    `active` holds the txids after those of which it has heard that they are committed, without gaps, ascending; states
+    share what a step does not change, so that it costs as much with thousands of them as with ten. Attempt ids begin at
+    `attempt_base` + 1, which is greater than any id of an earlier epoch.
     """
 
-    committed: int
+    active: TxidMap[Active]
     pending_max: int
     attempt_base: int
     failures_max: int | None = None
-    active: TxidMap[Active] = field(default_factory=TxidMap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +51,14 @@ class Initialized:
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """An attempt has finished its processing phase."""
+    """An attempt has finished its processing phase, with this result."""
 
-    attempt: TransactionAttempt
+    result: AttemptResult
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """Whose result it is."""
+        return self.result.attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +89,17 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """Run the commit phase of an attempt."""
+class AwaitCommit:
+    """Add what an attempt has given to the commit queue: it commits when its turn comes."""
 
-    attempt: TransactionAttempt
+    result: AttemptResult
+
+
+@dataclass(frozen=True, slots=True)
+class Revoke:
+    """Take back from the commit queue all attempts from `txid` on."""
+
+    txid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class GiveUp:
     cause: Any
 
 
-Action = Process | Commit | GiveUp
+Action = Process | AwaitCommit | Revoke | GiveUp
 
 
 def start(
@@ -121,7 +125,7 @@ def start(
         epoch: this driver's ownership number, from 1.
     """
     assert list(stored) == list(range(committed + 1, committed + 1 + len(stored))), stored
-    state = State(committed, pending_max, (epoch - 1) * ATTEMPTS_PER_EPOCH, failures_max)
+    state = State(TxidMap(committed + 1), pending_max, (epoch - 1) * ATTEMPTS_PER_EPOCH, failures_max)
     actions: list[Action] = []
     for metadata in stored.values():
         state, more = step(state, Initialized(metadata))
@@ -131,7 +135,7 @@ def start(
 
 def next_txid(state: State) -> int:
     """Return the txid of the next batch that has not begun."""
-    return state.committed + len(state.active) + 1
+    return state.active.following
 
 
 def has_room(state: State) -> bool:
@@ -152,10 +156,10 @@ def step(state: State, event: Event) -> tuple[State, list[Action]]:
     if not is_current(state, event.attempt):
         return state, []
     if isinstance(event, Processed):
-        return _processed(state, event.attempt)
+        return _processed(state, event)
     if isinstance(event, Failed):
         return _failed(state, event)
-    return _committed(state, event.attempt)
+    return _committed(state, event.attempt), []
 
 
 def _with(state: State, changed: Mapping[int, Active]) -> State:
@@ -165,23 +169,15 @@ def _with(state: State, changed: Mapping[int, Active]) -> State:
 def _initialized(state: State, metadata: Any) -> tuple[State, list[Action]]:
     txid = next_txid(state)
     attempt = TransactionAttempt(txid, state.attempt_base + 1)
-    state = _with(state, {txid: Active(attempt, metadata, Status.PROCESSING)})
-    return state, [Process(attempt, metadata)]
+    return _with(state, {txid: Active(attempt, metadata)}), [Process(attempt, metadata)]
 
 
-def _processed(state: State, attempt: TransactionAttempt) -> tuple[State, list[Action]]:
-    active = state.active[attempt.transaction_id]
-    if active.status is not Status.PROCESSING:
+def _processed(state: State, event: Processed) -> tuple[State, list[Action]]:
+    txid = event.attempt.transaction_id
+    active = state.active[txid]
+    if active.processed:
         return state, []
-    return _commit_head(_with(state, {attempt.transaction_id: replace(active, status=Status.PROCESSED)}))
-
-
-def _commit_head(state: State) -> tuple[State, list[Action]]:
-    head = state.active.get(state.committed + 1)
-    if head is None or head.status is not Status.PROCESSED:
-        return state, []
-    state = _with(state, {state.committed + 1: replace(head, status=Status.COMMITTING)})
-    return state, [Commit(head.attempt)]
+    return _with(state, {txid: replace(active, processed=True)}), [AwaitCommit(event.result)]
 
 
 def _failed(state: State, event: Failed) -> tuple[State, list[Action]]:
@@ -194,14 +190,14 @@ def _failed(state: State, event: Failed) -> tuple[State, list[Action]]:
         active = state.active[txid]
         attempt = TransactionAttempt(txid, active.attempt.attempt_id + 1)
         assert attempt.attempt_id <= state.attempt_base + ATTEMPTS_PER_EPOCH, attempt
-        again[txid] = replace(active, attempt=attempt, status=Status.PROCESSING)
+        again[txid] = replace(active, attempt=attempt, processed=False)
     again[first] = replace(again[first], failures=failures)
-    return _with(state, again), [Process(active.attempt, active.metadata) for active in again.values()]
+    replays = [Process(active.attempt, active.metadata) for active in again.values()]
+    return _with(state, again), [Revoke(first), *replays]
 
 
-def _committed(state: State, attempt: TransactionAttempt) -> tuple[State, list[Action]]:
+def _committed(state: State, attempt: TransactionAttempt) -> State:
     txid = attempt.transaction_id
-    if state.active[txid].status is not Status.COMMITTING:
-        return state, []
-    assert txid == state.committed + 1, (txid, state.committed)
-    return _commit_head(replace(state, committed=txid, active=state.active.without_first()))
+    assert txid == state.active.first, (txid, state.active.first)
+    assert state.active[txid].processed, attempt
+    return replace(state, active=state.active.without_first())

@@ -73,11 +73,15 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Progress:
-    """Counts of one run; written by the topology's own thread only."""
+    """Counts of one run; written by the topology's own thread only.
+
+    `txid_found` is the transaction that was committed before it. What it tells of is what it has counted: for a moment
+    the commit queue may know of more.
+    """
 
     world: World
     topology: str
-    txid_committed: int = 0
+    txid_found: int = 0
     transactions: int = 0
     tuples: int = 0
     processing: int = 0
@@ -91,9 +95,13 @@ class Progress:
         self.started = self.world.monotonic()
         self.metrics = MetricTotals(self.world)
 
-    def committed(self, txid: int, tuples: int) -> None:
+    @property
+    def txid_committed(self) -> int:
+        """The last committed transaction that is counted."""
+        return self.txid_found + self.transactions
+
+    def committed(self, tuples: int) -> None:
         """Count one committed transaction."""
-        self.txid_committed = txid
         self.transactions += 1
         self.tuples += tuples
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from stormline.runtime.coordination import coordinator
 from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batches
 from stormline.runtime.coordination.commit_costs import ExecutingSecs
+from stormline.runtime.coordination.commit_queue import CommitQueue
 from stormline.runtime.coordination.committer import CommitEnded, Committer
 from stormline.runtime.coordination.coordinator import (
     Action,
-    Commit,
+    AwaitCommit,
     Committed,
     Event,
     Failed,
@@ -20,20 +22,21 @@ from stormline.runtime.coordination.coordinator import (
     Initialized,
     Process,
     Processed,
+    Revoke,
 )
+from stormline.runtime.coordination.deadlines import Deadlines
+from stormline.runtime.coordination.next_wave import NextWave
 from stormline.runtime.coordination.progress import Progress
 from stormline.runtime.coordination.retry_backoff import Backoff
 from stormline.runtime.coordination.shutdown import close_all
-from stormline.runtime.coordination.spout_questions import ANSWER_SECS, SpoutAnswer, SpoutQuestions
+from stormline.runtime.coordination.spout_questions import SpoutAnswer, SpoutQuestions
 from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
-from stormline.runtime.coordination.wave_size import WaveSize
 from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
 from stormline.runtime.errors import Fenced, SessionLost
 from stormline.runtime.messages.engine import Engine
-from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.world import Empty, Queue
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import (
@@ -47,14 +50,8 @@ from stormline.topology.errors import StormlineError
 
 log = logging.getLogger("stormline")
 
-IDLE_SECS = 0.02
-"""Time between two questions to a spout that is not ready."""
-
 COMMIT_END_SECS = 60.0
 """Time that a commit without a time-out may take to end when its topology stops by an error."""
-
-COMMITS_LOOK_SECS = 0.05
-"""Time between two looks at commits that follow one another, where no signal comes because the next one takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +65,6 @@ class _Wake:
 
 
 _Message = WaveEnded | SpoutAnswer | _Lost | _Wake
-
-
-_UNKNOWN_CALL = (
-    "one of {} takes longer, or hangs: the standard error of the executors names the call that runs, and its line"
-)
 
 
 class _Stop(Exception):
@@ -96,22 +88,14 @@ class TopologyRunner:
         self.spout = SpoutQuestions(env, self._inbox.put)
         self.emitters = env.emitters
         self._definitions = BatchDefinitions(self._world, self._batches, env.plan.spout.component.kind)
-        self._pending_max = setting(config, MAX_SPOUT_PENDING)
-        self._failures_max = setting(config, MAX_BATCH_ATTEMPTS)
+        self._pending_max, self._failures_max = setting(config, MAX_SPOUT_PENDING), setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs)
-        # The first transaction of which no commit effect may have happened: of a batch found fixed, one may.
-        committed = self._batches.committed
-        first = self._batches.known.get(committed + 1)
-        begun = committed + (first is not None and first.fixed)
-        self._committer = Committer(env, engine, store, committed, begun, self._wake, timeout_secs)
-        self._to_process: dict[int, Process] = {}
-        self._results: dict[int, AttemptResult] = {}
-        self._wave_number = 0
-        self._size = WaveSize(self._pending_max)
+        committed = self._batches.found_committed
+        commits = CommitQueue(committed, self._batches.found_begun())
+        self._committer = Committer(env, engine, store, commits, self._wake, timeout_secs)
+        self._deadlines = Deadlines(env, engine, self._waves, self._committer, timeout_secs)
+        self._next = NextWave(env, self._batches, self._definitions, self.spout, self._committer)
         self._backoff = Backoff(env.plan.topology_id, len(env.plan.components))
-        self._not_before = 0.0
-        self._ask_spout_at = 0.0
-        self._asked_for_wave = False  # whether the next wave has its answer
         self._executing = ExecutingSecs(self._world, env.plan)
         self._poison: AttemptResult | None = None
         self._stop_asked = self._world.event()
@@ -123,7 +107,7 @@ class TopologyRunner:
         self.step_begun: float | None = None  # None: it waits for a message, or has not begun, or has ended
         self.error: BaseException | None = None
         self._lost: StormlineError | None = None
-        progress.txid_committed = committed
+        progress.txid_found = committed
 
     # ------------------------------------------------------------------------------------ from other threads
 
@@ -170,11 +154,12 @@ class TopologyRunner:
 
     def _loop(self) -> None:
         self.step_begun = self._world.monotonic()
-        stored = {txid: batch.metadata for txid, batch in self._batches.active().items()}
+        committed = self._committer.txid_committed
+        stored = {txid: batch.metadata for txid, batch in self._batches.after(committed).items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
         self.spout.resume(newest)
         self._state, actions = coordinator.start(
-            self._batches.committed, stored, self._store.epoch, self._pending_max, self._failures_max
+            committed, stored, self._store.epoch, self._pending_max, self._failures_max
         )
         self._take(actions)
         while True:
@@ -194,31 +179,18 @@ class TopologyRunner:
         now = self._world.monotonic()
         if self._stop_asked_at is None:
             self._stop_asked_at = now
-        hangs = self._committer.timed_out or now - self._stop_asked_at >= COMMIT_END_SECS
+        hangs = self._committer.hangs or now - self._stop_asked_at >= COMMIT_END_SECS
         return hangs or not self._committer.busy
 
     def _next_message(self) -> _Message:
         self.step_begun = None
         try:
-            return self._inbox.get(timeout=self._patience())
+            wave_time = self._next.look_at(self._state) if self._wave_may_begin() else None
+            return self._inbox.get(timeout=self._deadlines.patience(wave_time))
         except Empty:
             return _Wake()
         finally:
             self.step_begun = self._world.monotonic()
-
-    def _patience(self) -> float | None:
-        times = [t for t in (self._waves.deadline(), self._committer.deadline()) if t is not None]
-        if self._committer.busy:
-            times.append(self._world.monotonic() + COMMITS_LOOK_SECS)
-        if self._wave_may_begin():
-            asked_at = self.spout.asked_at
-            if asked_at is not None:  # the answer wakes the loop
-                times += [max(self._not_before, asked_at + ANSWER_SECS)] if self._to_process else []
-            elif self._to_process:
-                times.append(self._not_before)
-            elif coordinator.has_room(self._state):
-                times.append(max(self._not_before, self._ask_spout_at))
-        return max(0.0, min(times) - self._world.monotonic()) + 0.001 if times else None
 
     def _handle(self, message: _Message) -> None:
         if isinstance(message, WaveEnded):
@@ -235,11 +207,12 @@ class TopologyRunner:
     def _take(self, actions: list[Action]) -> None:
         for action in actions:
             if isinstance(action, Process):
-                txid = action.attempt.transaction_id
-                self._to_process[txid] = action
-                self._results.pop(txid, None)
-            elif isinstance(action, Commit):  # the committer has it already, and goes on from one to the next
-                assert action.attempt.transaction_id in self._results
+                self._next.add(action)
+            elif isinstance(action, AwaitCommit):
+                assert self._batches.known[action.result.attempt.transaction_id].fixed
+                self._committer.add(action.result)
+            elif isinstance(action, Revoke):
+                self._committer.revoke(action.txid)
             elif isinstance(action, GiveUp):
                 raise too_many_attempts(self._env.plan.topology_id, action.attempt, action.failures, action.cause)
 
@@ -251,76 +224,48 @@ class TopologyRunner:
         level = logging.WARNING if failure.counts else logging.INFO
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
         self._poison = None
-        self._committer.revoke(attempt.transaction_id)
-        before = len(self._state.active)
         self._step(Failed(attempt, failure, failure.counts))
-        self.progress.replays += before - (attempt.transaction_id - self._state.committed) + 1
+        self.progress.replays += coordinator.next_txid(self._state) - attempt.transaction_id
         failures = self._state.active[attempt.transaction_id].failures
-        self._wait(max(wait_secs, self._backoff.batch_failed(failures)))
+        self._next.wait(max(wait_secs, self._backoff.batch_failed(failures)))
         wave = self._waves.wave
         if wave is not None and wave.attempts[-1].attempt.transaction_id >= attempt.transaction_id:
             self._waves.cancel()
 
-    def _wait(self, secs: float) -> None:
-        """Begin no wave before this time has passed."""
-        self._not_before = max(self._not_before, self._world.monotonic() + secs)
-
     # ------------------------------------------------------------------------------------ processing phase
 
     def _wave_may_begin(self) -> bool:
-        """Return whether the next wave may begin; while transactions wait for their commits, where it is worth it."""
+        """Return whether the next wave may begin, and is worth it."""
         if self._waves.busy or self._stop_asked.is_set() or self._poison is not None:
             return False
-        return not self._results or self._size.enough(self._pending_max - len(self._results))
+        return self._next.worth_it(self._state)
 
     def _begin_wave(self) -> None:
-        now = self._world.monotonic()
-        if not self._wave_may_begin() or now < self._not_before:
-            return
-        if self._asks_spout(now) or not self._to_process:
-            return
-        self._asked_for_wave = False
-        first = min(self._to_process)
-        txids = range(first, min(first + self._size.attempts_max, max(self._to_process) + 1))
-        self._wave_number += 1
-        begun = self._committer.txid_begun()
-        wave = Wave(
-            number=self._wave_number,
-            attempts=tuple(self._definitions.wave_attempt(self._to_process.pop(txid), begun) for txid in txids),
-            committed=self._batches.committed,
-            positions=self._definitions.positions_before(first),
-        )
-        self._env.work_on(wave.commit_ids, wave.committed)
-        self._waves.start(wave)
-        self.progress.processing = len(txids)
-
-    def _asks_spout(self, now: float) -> bool:
-        """Ask the spout for what it has for the next wave, once; return whether the wave waits for the answer."""
-        if self.spout.asked_at is None and not self._asked_for_wave and now >= self._ask_spout_at:
-            room = self._pending_max - len(self._state.active)
-            if room > 0:
-                prev = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
-                newest = self._definitions.newest_positions(self._to_process)
-                self.spout.ask(coordinator.next_txid(self._state), room, prev, *newest)
-        return self.spout.asked_at is not None and now < self.spout.asked_at + ANSWER_SECS
+        wave = self._next.begin(self._state) if self._wave_may_begin() else None
+        if wave is not None:
+            self._env.work_on(wave.commit_ids, wave.committed)
+            self._waves.start(wave)
+            self.progress.processing = len(wave.attempts)
 
     def _spout_answered(self, answer: SpoutAnswer) -> None:
         """Begin the batches that the spout has; one write stores them all."""
         self.spout.answered()
         self.progress.metrics.add(answer.metrics)
         if answer.begun:
-            self.spout.named(self._batches.begin, dict(answer.begun))
+            self._store_begun(answer)
         if answer.error is not None:
             raise answer.error
-        if not answer.more:
-            self._ask_spout_at = self._world.monotonic() + IDLE_SECS
         if answer.begun:
             for metadata in answer.begun.values():
                 self._step(Initialized(metadata))
         elif answer.more is False and not self._state.active:
             self.idle_looks += 1
             self._notify()
-        self._asked_for_wave = bool(self._to_process)
+        self._next.answered(answer)
+
+    def _store_begun(self, answer: SpoutAnswer) -> None:
+        begin = partial(self._batches.begin, committed=self._committer.txid_committed)
+        self.spout.named(begin, dict(answer.begun))
 
     def _wave_ended(self, ended: WaveEnded) -> None:
         self._waves.ended()
@@ -329,7 +274,7 @@ class TopologyRunner:
             self._engine_failed(ended)
         else:
             self._backoff.wave_processed()
-            self._size.processed(len(ended.wave.attempts), ended.secs)
+            self._next.size.processed(len(ended.wave.attempts), ended.secs)
             self._take_results(ended)
         self.progress.wave_ended()
         self._notify()
@@ -344,7 +289,7 @@ class TopologyRunner:
         good = current[:bad]
         fixed = self._definitions.fixed(told, good)
         if fixed:
-            stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun())
+            stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun)
             if stale:
                 self._batches.fix(stale)
             self.spout.named(self._batches.fix, fixed)
@@ -352,28 +297,21 @@ class TopologyRunner:
             failed = current[bad]
             assert failed.failure is not None
             if failed.failure.too_large:
-                self._size.too_large(bad)
+                self._next.size.too_large(bad)
             if not failed.failure.fatal:
                 self._fail(failed.attempt, failed.failure)
             else:
                 self._poison = failed
         for result in good:
-            self._accept(result)
-
-    def _accept(self, result: AttemptResult) -> None:
-        if coordinator.is_current(self._state, result.attempt):
-            assert self._batches.known[result.attempt.transaction_id].fixed
-            self._results[result.attempt.transaction_id] = result
-            self._step(Processed(result.attempt))
-            self._committer.add(result)
+            self._step(Processed(result))
 
     def _engine_failed(self, ended: WaveEnded) -> None:
         assert ended.failure is not None
         first = ended.wave.attempts[0].attempt
         if not coordinator.is_current(self._state, first):
             return
-        self._wait(self._backoff.wave_failed(ended.wave.title, ended.failure))
-        self._size.failed(len(ended.wave.attempts))
+        self._next.wait(self._backoff.wave_failed(ended.wave.title, ended.failure))
+        self._next.size.failed(len(ended.wave.attempts))
         spout = self._env.plan.spout.id
         self._fail(first, Failure(spout, None, f"{ended.wave.title} came to nothing: {ended.failure}", counts=False))
 
@@ -386,7 +324,7 @@ class TopologyRunner:
             self._commit_ended(commit)
         if ended:
             self._notify()
-        if self._poison is not None and self._poison.attempt.transaction_id == self._batches.committed + 1:
+        if self._poison is not None and self._poison.attempt.transaction_id == self._state.active.first:
             assert self._poison.failure is not None
             raise fatal_error(self._world, self._env.plan.topology_id, self._poison.attempt, self._poison.failure)
 
@@ -394,15 +332,15 @@ class TopologyRunner:
         if ended.error is not None:
             raise ended.error
         if not coordinator.is_current(self._state, ended.attempt):
+            assert ended.failure is not None, f"{ended.attempt} is recorded, and another attempt has its place"
             return
         self._executing.add(ended.executing_secs)
         if ended.failure is None:
-            self._batches.recorded(ended.attempt)
+            self._batches.forget_before(ended.attempt.transaction_id)
             self._backoff.committed()
             self._step(Committed(ended.attempt))
-            result = self._results.pop(ended.attempt.transaction_id)
-            self.progress.committed(ended.attempt.transaction_id, result.rows)
-            self.progress.metrics.add(result.metrics)
+            self.progress.committed(ended.result.rows)
+            self.progress.metrics.add(ended.result.metrics)
             self.progress.metrics.add(ended.metrics)
         elif ended.failure.fatal:
             raise fatal_error(self._world, self._env.plan.topology_id, ended.attempt, ended.failure)
@@ -413,36 +351,18 @@ class TopologyRunner:
 
     def _check_deadlines(self) -> None:
         self._committer.tell_if_hung()
-        overdue = self._committer.overdue()
-        if overdue is not None:
-            self._fail(
-                overdue,
-                Failure(
-                    "the commit phase",
-                    None,
-                    f"it did not finish within {self._timeout_secs:g} s (topology.message.timeout.secs)"
-                    f"; it is in {self._committer.overdue_in}",
-                ),
-            )
-        wave = self._waves.wave
-        if wave is not None and self._waves.overdue():
-            again = self._waves.cancelled
-            attempts = {each.attempt for each in wave.attempts}
-            running = [] if again else [*self._engine.calls(attempts), *self._env.calls.reports(attempts)]
-            self._waves.cancel()
-            if again:
-                return
-            self._size.failed(len(wave.attempts))
-            components = [name for stage in self._env.plan.stages for name in stage.components]
-            what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "
-            what += f"it is in {told(running)}" if running else _UNKNOWN_CALL.format(components)
-            if self._env.emitters.running():
-                what += "; the replay waits for the end of the emitter's call"
-            component, task = running[0][:2] if running else (self._env.plan.spout.id, None)
-            self._fail(wave.attempts[0].attempt, Failure(component, task, what))
+        commit = self._deadlines.overdue_commit()
+        if commit is not None:
+            self._fail(*commit)
+        wave, failure = self._waves.wave, self._deadlines.overdue_wave()
+        if wave is not None and failure is not None:
+            self._next.size.failed(len(wave.attempts))
+            self._fail(wave.attempts[0].attempt, failure)
 
     def _end(self) -> None:
-        log.info("topology %s ends at committed transaction %d", self._env.plan.topology_id, self._batches.committed)
+        log.info(
+            "topology %s ends at committed transaction %d", self._env.plan.topology_id, self._committer.txid_committed
+        )
         self._committer.stop()
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
@@ -463,19 +383,15 @@ class TopologyRunner:
             message = self._inbox.get()
             ours = not isinstance(self.error, (Fenced, SessionLost)) and not self.ended.is_set()
             if isinstance(message, SpoutAnswer) and message.begun and ours:
-                self.spout.named(self._batches.begin, dict(message.begun))
+                self._store_begun(message)
 
     def _let_commit_end(self) -> None:
         """Wait for the commit that runs, whatever the loop has ended with: after the end it would be a zombie."""
         if isinstance(self.error, (Fenced, SessionLost)):
             self._committer.close()  # it is not ours any more: the user code that runs ends, and no other begins
-        until = self._world.monotonic() + (2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS)
-        while self._committer.runs and self._world.monotonic() < until:
-            self._world.sleep(COMMITS_LOOK_SECS)
-        for ended in self._committer.take_ended():
+        for ended in self._committer.let_end(2 * self._timeout_secs if self._timeout_secs else COMMIT_END_SECS):
             if ended.failure is None and ended.error is None:
-                self._batches.recorded(ended.attempt)
-                self.progress.committed(ended.attempt.transaction_id, self._results[ended.attempt.transaction_id].rows)
+                self.progress.committed(ended.result.rows)
 
     def _give_up(self) -> None:
         self._store.close()

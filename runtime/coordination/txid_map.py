@@ -18,9 +18,20 @@ class TxidMap(Mapping[int, V]):
 
     __slots__ = ("_chunks", "_first", "_next")
 
-    def __init__(self) -> None:
-        self._first = self._next = 0
+    def __init__(self, first: int = 0) -> None:
+        """Make an empty map: `first` will be its lowest txid."""
+        self._first = self._next = first
         self._chunks: dict[int, tuple[V | None, ...]] = {}
+
+    @property
+    def first(self) -> int:
+        """The lowest txid; of an empty map, that of the next one."""
+        return self._first
+
+    @property
+    def following(self) -> int:
+        """The txid after the highest."""
+        return self._next
 
     def __getitem__(self, txid: int) -> V:
         if not self._first <= txid < self._next:
@@ -38,8 +49,6 @@ class TxidMap(Mapping[int, V]):
     def updated(self, changed: Mapping[int, V]) -> TxidMap[V]:
         """Return a copy with other values, and with the txids that follow upon the last."""
         first, following = self._first, self._next
-        if not self and changed:
-            first = following = min(changed)
         changes: dict[int, list[V | None]] = {}
         chunks = dict(self._chunks)
         for txid, value in changed.items():

@@ -34,7 +34,7 @@ class Taken(NamedTuple):
     partition: int
     first: int
     end: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides a method of tuples, which nobody calls
 
 
 class Stored(NamedTuple):

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import psutil
@@ -153,7 +154,7 @@ class Injector:
     def _driver_rival(self, fault: Fault) -> str:
         """Submit the topology a second time while a driver has it: that has to be refused."""
         first = self._life()
-        rival = wait_until(self._supervisor.rival, 2 * VICTIM_SECS)
+        rival: Life | None = wait_until(self._supervisor.rival, 2 * VICTIM_SECS)
         if not rival:
             raise NoVictim("no driver waits")
         wait_until(lambda: rival.ended or self._supervisor.driving is rival, ZOMBIE_SECS)
@@ -239,12 +240,15 @@ class Injector:
         spark.restart_worker(host)
         return f"worker on {host}"
 
+    def _cancelled_more(self, life: Life, times: int) -> bool:
+        return len(life.cancelled()) > times
+
     def _jobs_cancelled(self, fault: Fault) -> str:
         life = self._life()
         before = life.cancelled()
         for time_ in range(1 if fault.variant == "once" else 3):
             life.signal(signal.SIGUSR1, group=False)
-            wait_until(lambda time_=time_: len(life.cancelled()) > len(before) + time_, DEATH_SECS)
+            wait_until(partial(self._cancelled_more, life, len(before) + time_), DEATH_SECS)
         jobs = life.cancelled()[len(before) :]
         if not any(jobs):
             raise NoVictim(f"driver {life.number} ran no job")

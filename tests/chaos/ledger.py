@@ -59,7 +59,7 @@ class Range(NamedTuple):
 
     first: int
     end: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides a method of tuples, which nobody calls
 
     def plus(self, other: Range) -> Range:
         """Return both together."""

@@ -14,7 +14,7 @@ _CHUNK = 1_000_000
 class Sums(NamedTuple):
     """What is known of a set of numbers: how many, their sum, and the sum of their squares modulo 2⁶¹."""
 
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]  # hides a method of tuples, which nobody calls
     total: int = 0
     squares: int = 0
 

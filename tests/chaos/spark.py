@@ -22,7 +22,7 @@ class ChaosStandalone(SparkStandalone):
         self._env = env
 
     def _launch(self, name: str, main: str, *arguments: str) -> None:
-        command = [HOME / "bin" / "spark-class", main, "--port", "0", "--webui-port", "0", *arguments]
+        command = [str(HOME / "bin" / "spark-class"), main, "--port", "0", "--webui-port", "0", *arguments]
         self._log_file(name).unlink(missing_ok=True)
         environment = {**self._environment(), **self._env}
         self._processes[name] = start(command, self._log_file(name), environment)

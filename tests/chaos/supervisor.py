@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ class Supervisor:
                 life.replaced = time.monotonic()
                 life.signal(signal.SIGTERM, group=False)
         for life in asked:
-            if not wait_until(lambda life=life: life.ended, END_SECS):
+            if not wait_until(partial(getattr, life, "ended"), END_SECS):
                 self.violations.append(f"driver {life.number} does not end within {END_SECS:.0f} s of SIGTERM")
 
     def rival(self) -> Life | None:
@@ -217,7 +218,8 @@ class Supervisor:
 
     def _bear(self) -> None:
         self._numbers += 1
-        command = [sys.executable, "-m", "tests.chaos.driver", self._folder / "settings.json", self._numbers]
+        command = [sys.executable, "-m", "tests.chaos.driver"]
+        command += [str(self._folder / "settings.json"), str(self._numbers)]
         log = self._folder / f"driver-{self._numbers}.log"
         process = start(command, log, self._env, cwd=ROOT, stdin=subprocess.PIPE)
         self._lives.append(Life(self._numbers, process, self._folder))

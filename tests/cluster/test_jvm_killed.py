@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from stormline.runtime.spark.engine import SparkEngine
 from tests.cluster.driver_process import DriverProcess
@@ -26,7 +27,7 @@ class NoJvm:
 def test_a_wave_that_fails_because_the_jvm_died_says_so_itself() -> None:
     """Asking it whether Spark has stopped fails too."""
     engine = SparkEngine.__new__(SparkEngine)
-    engine._sc = SimpleNamespace(_jsc=NoJvm())
+    engine._sc = cast(Any, SimpleNamespace(_jsc=NoJvm()))
     assert engine._is_lasting(Py4JNetworkError("Error while sending or receiving"))
 
 

@@ -147,7 +147,7 @@ class TestMySQLStore(StoreContract, SQLStoreContract):
         lambda: MySQLStore("postgresql://me@db/x"),
         lambda: MySQLStore("mysql://me@db:port/x"),
         lambda: MySQLStore("mysql://db"),
-        lambda: MySQLStore(5),
+        lambda: MySQLStore(5),  # type: ignore[arg-type]
     ],
 )
 def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: Any) -> None:

@@ -169,7 +169,7 @@ class TestPostgreSQLStore(StoreContract, SQLStoreContract):
         lambda: PostgreSQLStore("host=db password=hunter22"),
         lambda: PostgreSQLStore("postgresql://me:hunter22@db/x"),
         lambda: PostgreSQLStore("host=db", password="hunter22"),
-        lambda: PostgreSQLStore(5),
+        lambda: PostgreSQLStore(5),  # type: ignore[arg-type]
     ],
 )
 def test_a_password_in_the_clear_is_refused_and_not_shown(made: Any) -> None:

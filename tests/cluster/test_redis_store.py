@@ -150,7 +150,7 @@ class TestRedisStore(StoreContract):
         lambda: RedisStore("redis://db/0", password="hunter22"),
         lambda: RedisStore("mysql://me@db/x"),
         lambda: RedisStore("redis://db:port/0"),
-        lambda: RedisStore(5),
+        lambda: RedisStore(5),  # type: ignore[arg-type]
     ],
 )
 def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: Any) -> None:

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests.topologies.cluster_sum"
 STORMLINE = (sys.executable, "-m", "stormline.cli.main")
 RUN_SECS = 120.0
+ENVIRONMENT = ("PATH", "HOME", "JAVA_HOME", "LANG", "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class Bench:
         ]  # fmt: skip
 
     def environment(self, rows: int) -> dict[str, str]:
-        kept = {key: os.environ[key] for key in ("PATH", "HOME", "JAVA_HOME", "LANG") if key in os.environ}
+        kept = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ}
         return kept | {
             "PYSPARK_PYTHON": self.python,
             "PYSPARK_DRIVER_PYTHON": self.python,

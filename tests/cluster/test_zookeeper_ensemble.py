@@ -48,16 +48,18 @@ def test_the_leader_dies_in_the_midst_of_writes_and_each_write_is_done_once(
             store.write([Put("a", written)])
             written += 1
 
+    def await_more() -> None:
+        before = written
+        eventually(lambda: written > before + 20)
+
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         try:
             for _ in range(2):
-                before = written
-                eventually(lambda before=before: written > before + 20)
+                await_more()
                 leader = ensemble.leader()
                 leader.kill()
-                before = written
-                eventually(lambda before=before: written > before + 20)
+                await_more()
                 ensemble.launch(leader)
         finally:
             stop = True

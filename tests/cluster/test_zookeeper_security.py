@@ -118,7 +118,7 @@ class TestDigest:
         self, zookeeper: ZooKeeperServer, opening: Opener, tmp_path: Path
     ) -> None:
         store = opening(zookeeper.hosts, authenticated(tmp_path, payload=f"{'s' * 60}:{CANARY}"))
-        Batches(store).begin(dict.fromkeys(range(1, 6001)))
+        Batches(store).begin(dict.fromkeys(range(1, 6001)), 0)
         assert len(store.children("batches")) == 6000
 
     def test_the_same_identity_goes_on_and_another_cannot(

@@ -31,7 +31,7 @@ def main(hosts: str, root: str, path: str, txid: str, died: str) -> None:
             Path(died).touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    TransactionalState.set_data = write_and_die  # type: ignore[method-assign]
+    TransactionalState.set_data = write_and_die  # type: ignore[method-assign, assignment]
     plan = compile_topology(topology(PositionsOfStorm(batches=5), ("notes", Notes())))
 
     def open_store(on_lost: Any) -> ZooKeeperStateStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -220,18 +221,16 @@ class ColumnarContract:
     def test_a_columnar_committer_that_holds_what_cannot_travel_gets_its_batches_at_the_commit(
         self, cluster: Any, name: str
     ) -> None:
+        def bolts(which: str, sender: Any) -> list[Callable[[TransactionalTopologyBuilder], Any]]:
+            return [
+                lambda b: b.set_bolt("x", sender, 2).shuffle_grouping("spout"),
+                lambda b: b.set_bolt("store", ArrowStoreWithLock(which), 2).fields_grouping("x", ["value"]),
+                lambda b: b.set_bolt("after", CommittingTrail(which, "after")).global_grouping("store"),
+            ]
+
         for sender in (Batch(), ArrowGather()):
             which = f"{name}-{type(sender).__name__}"
-            topology = line(
-                which,
-                numbers(40),
-                5,
-                lambda b, sender=sender: b.set_bolt("x", sender, 2).shuffle_grouping("spout"),
-                lambda b, which=which: b.set_bolt("store", ArrowStoreWithLock(which), 2).fields_grouping(
-                    "x", ["value"]
-                ),
-                lambda b, which=which: b.set_bolt("after", CommittingTrail(which, "after")).global_grouping("store"),
-            )
+            topology = line(which, numbers(40), 5, *bolts(which, sender))
             handle = self.drain(cluster, topology, {**PENDING_4, "topology.max.batch.attempts": 1})
             ledger = self.finish(handle)
             assert sorted(ledger.all()) == list(range(40))

@@ -283,7 +283,7 @@ class StateStoreContract:
         self, backend: Backend, before: str, now: str, committed: int
     ) -> None:
         store = backend.open(description=spout(before))
-        Batches(store).begin({1: 4, 2: 4})
+        Batches(store).begin({1: 4, 2: 4}, 0)
         for txid in range(1, committed + 1):
             store.write([record_of(TransactionAttempt(txid, 1))])
         store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,6 +25,9 @@ from tests.kits.components import (
 
 class StoppingContract:
     """Needs what `RunningContract` has: `name`, `drain` and `finish`."""
+
+    drain: Callable[..., Any]
+    finish: Callable[..., Any]
 
     # -------------------------------------------------------------------------------- stopping
 
@@ -87,7 +91,7 @@ class StoppingContract:
             handle.await_drained(60)
 
     def test_kill_stops_and_the_same_id_goes_on_with_a_higher_epoch(self, cluster: Any, name: str) -> None:
-        rows = numbers(20)
+        rows: dict[int, list[Any]] = {**numbers(20)}
         topology = line(name, rows, 5, lambda b: b.set_bolt("store", Store(name)).shuffle_grouping("spout"))
         first = self.drain(cluster, topology)
         self.finish(first)

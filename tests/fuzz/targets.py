@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import click
 import pyarrow as pa
@@ -41,11 +41,13 @@ from stormline.spouts.memory import _Memory
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import KNOWN_KEYS, check_config
 from stormline.topology.errors import FailedException, StormlineError
+from stormline.topology.grouping import DEFAULT_STREAM
+from stormline.topology.packing import msgpack
 from stormline.topology.secrets import resolve_secret
 from stormline.topology.serialization import PLAIN
 from tests.fuzz.mutations import STRANGE, mutated, restructured
 from tests.kits.components import Store, line, numbers
-from tests.kits.file_spout import FakeContext, Gathered, Run
+from tests.kits.file_spout import Gathered, Run, context
 from tests.kits.serialized import EXAMPLES, REGISTRY
 
 ATTEMPT = TransactionAttempt(3, 2)
@@ -143,7 +145,7 @@ class Zookeeper:
         if rng.random() < 0.1:
             nodes[rng.choice(("batches/x", "batches/٠٠٠٠٠٠٠٠٠٠١٠", "a\nb", "..", "batches/000000000010"))] = nodes[path]
         batches = Batches(MemoryStateStore.open(server, "t", REGISTRY))
-        for batch in batches.active().values():
+        for batch in batches.after(batches.found_committed).values():
             assert isinstance(batch.positions, dict)
 
 
@@ -182,10 +184,11 @@ class Blocks:
         self._read(mutated(rng, rng.choice(self.blocks), self.blocks))
 
     def as_values(self, rng: Random) -> None:
-        self._read(b"\1" + blocks.msgpack.packb(_packable(restructured(rng, rng.choice(self.values)))))
+        self._read(b"\1" + msgpack.packb(_packable(restructured(rng, rng.choice(self.values)))))
 
     def _read(self, data: bytes) -> None:
         for _, delivery in blocks.decode(data, ORIGIN).segments:
+            assert isinstance(delivery.tuples, Packed)
             _use(delivery.tuples)
 
     def as_rows(self, rng: Random) -> None:
@@ -281,25 +284,25 @@ class Files:
         columnar = rng.random() < 0.4
         run = Run(spout)
         for metadata in run.plan_all()[:20]:
-            gathered = _Columnar()
-            spout.get_emitter({}, FakeContext(1, 0, columnar)).emit_batch(ATTEMPT, metadata, gathered)
+            gathered: Any = _Columnar()
+            spout.get_emitter({}, context(1, 0, columnar)).emit_batch(ATTEMPT, metadata, gathered)
 
     def as_metadata(self, rng: Random) -> None:
         metadata = REGISTRY.unpack(REGISTRY.pack(restructured(rng, rng.choice(self.metadata))))
-        emitter = self.spout.get_emitter({}, FakeContext(1, 0, rng.random() < 0.5))
+        emitter = self.spout.get_emitter({}, context(1, 0, rng.random() < 0.5))
         _all(
             lambda: Progress.from_metadata(metadata, "csv"),
             lambda: (pieces_of(metadata, "csv", 0, 1), columns_of(metadata)),
             lambda: _Memory({0: [1]}, ["a"], 1).end_of(metadata),
             lambda: Run(self.spout, 2, [metadata]).plan_all(),
-            lambda: emitter.emit_batch(ATTEMPT, metadata, _Columnar()),
+            lambda: emitter.emit_batch(ATTEMPT, metadata, cast(Any, _Columnar())),
         )
 
 
 class _Columnar(Gathered):
-    def emit_batch(self, table: Any) -> None:
-        for batch in table.to_batches():
-            Columns(ATTEMPT, batch).rows()
+    def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM) -> None:
+        for part in batch.to_batches():
+            Columns(ATTEMPT, part).rows()
 
 
 class Settings:

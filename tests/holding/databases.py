@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from tests.holding.holding_bolt import DRIVER, HoldingBolt
 
 sys.path.append(str(Path(__file__).with_name("site")))  # a library is installed beside the user's code, not within it
-import vendor_registry
+import vendor_registry  # type: ignore[import-not-found]
 from vendor_registry import Database
 
 

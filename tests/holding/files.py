@@ -37,7 +37,7 @@ class Shelf(HoldingBolt):
 
     def hold(self) -> None:
         name = f"shelf-{self.attempt.transaction_id}-{self.attempt.attempt_id}-{self.context.this_task_id}"
-        self.shelf = shelve.Shelf(dbm.dumb.open(str(self.directory / name)))  # noqa: SIM115
+        self.shelf = shelve.Shelf(dbm.dumb.open(str(self.directory / name)))  # type: ignore[arg-type]  # noqa: SIM115
 
     def gather(self, value: int) -> None:
         self.shelf[str(value)] = value

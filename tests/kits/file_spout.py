@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgpack
 
 from stormline.runtime.tuples.columns import Columns
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import Collector
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.streams import OutputFieldsDeclarer
@@ -50,6 +52,11 @@ class FakeContext:
         raise NotImplementedError
 
 
+def context(tasks: int = 1, index: int = 0, columnar: bool = False) -> TopologyContext:
+    """Return such a task, where a whole one is asked for."""
+    return cast(TopologyContext, FakeContext(tasks, index, columnar))
+
+
 class Gathered:
     """A collector that keeps what is emitted."""
 
@@ -86,7 +93,7 @@ class Run:
         self.spout = spout
         self.tasks = tasks
         self.batches = list(batches)
-        self.coordinator = spout.get_coordinator({}, FakeContext(tasks))
+        self.coordinator = spout.get_coordinator({}, context(tasks))
         self.coordinator.resume(self.batches[-1] if self.batches else None)
 
     def plan(self) -> Any:
@@ -111,8 +118,8 @@ class Run:
         tasks = tasks or self.tasks
         gathered = Gathered()
         for index in range(tasks):
-            emitter = self.spout.get_emitter({}, FakeContext(tasks, index, columnar))
-            emitter.emit_batch(ATTEMPT, metadata, gathered)
+            emitter = self.spout.get_emitter({}, context(tasks, index, columnar))
+            emitter.emit_batch(ATTEMPT, metadata, cast(Collector, gathered))
             emitter.close()
         assert all(values[0] == ATTEMPT for values in gathered.values)
         return gathered

@@ -9,8 +9,9 @@ import pytest
 
 from stormline import TransactionAttempt
 from stormline.runtime.coordination import coordinator
-from stormline.runtime.coordination.coordinator import Committed, Failed, Initialized, Processed
+from stormline.runtime.coordination.coordinator import Committed, Failed, Initialized, Process, Processed
 from stormline.runtime.errors import TopologyFailed
+from stormline.runtime.messages.wave import AttemptResult
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.laws.kit import drain, fail_once, numbers, topology_of
 
@@ -41,16 +42,18 @@ def test_news_of_an_attempt_that_is_over_changes_nothing() -> None:
     attempts = []
     for metadata in "abc":
         state, (process,) = coordinator.step(state, Initialized(metadata))
+        assert isinstance(process, Process)
         attempts.append(process.attempt)
     state, _ = coordinator.step(state, Failed(attempts[0]))
     for over in attempts:
-        for news in (Processed(over), Failed(over), Committed(over)):
+        for news in (Processed(AttemptResult(over)), Failed(over), Committed(over)):
             assert coordinator.step(state, news) == (state, [])
     current = state.active[1].attempt
-    assert coordinator.step(state, Processed(current))[0] != state, "what is current does change it"
+    assert coordinator.step(state, Processed(AttemptResult(current)))[0] != state, "what is current does change it"
 
 
 def test_attempt_ids_of_a_later_epoch_are_greater_than_all_that_an_earlier_one_can_have_used() -> None:
     epoch_2, (process,) = coordinator.start(0, {1: "a"}, 4, 2)
+    assert isinstance(process, Process)
     assert process.attempt.attempt_id > coordinator.ATTEMPTS_PER_EPOCH
     assert epoch_2.active[1].attempt == process.attempt

@@ -1,24 +1,28 @@
-"""A driver by hand: the real coordinator, batches and definitions; between them nothing that waits or has threads."""
+"""A driver by hand: the real coordinator, commit queue, batches and definitions; nothing between them waits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from stormline.runtime.coordination import coordinator
 from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batches, record_of
+from stormline.runtime.coordination.commit_queue import Begin, CommitQueue, Prove, Stage
 from stormline.runtime.coordination.coordinator import (
     Action,
-    Commit,
+    AwaitCommit,
     Committed,
     Event,
     Failed,
     Initialized,
     Process,
     Processed,
-    Status,
+    Revoke,
 )
+from stormline.runtime.errors import Fenced
 from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, WaveAttempt
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.world.world import REAL
@@ -53,7 +57,7 @@ class Read(NamedTuple):
 
 
 class ModelDriver:
-    """One driver: does what the coordinator says, when it is told to.
+    """One driver: does what coordinator and commit queue say, when it is told to.
 
     Batches of an opaque spout end where the attempt's reading ends; those of any other where they were begun to end.
     `live`: by txid the attempt that was last told to be processed, and so the only one that counts.
@@ -68,13 +72,10 @@ class ModelDriver:
         self.issued: list[Process] = []
         self.live: dict[int, TransactionAttempt] = {}
         self.reads: dict[TransactionAttempt, Read] = {}
-        self.to_commit: list[TransactionAttempt] = []
-        self.committing: TransactionAttempt | None = None
         self.effects: set[str] = set()
-        stored = {txid: batch.metadata for txid, batch in self.batches.active().items()}
-        committed = self.batches.committed
-        head = self.batches.known.get(committed + 1)
-        self.begun = committed + (head is not None and head.fixed)
+        committed = self.batches.found_committed
+        self.commits = CommitQueue(committed, self.batches.found_begun())
+        stored = {txid: batch.metadata for txid, batch in self.batches.after(committed).items()}
         self.state, actions = coordinator.start(committed, stored, self.store.epoch, pending_max)
         self.take(actions)
 
@@ -84,8 +85,10 @@ class ModelDriver:
             if isinstance(action, Process):
                 self.issued.append(action)
                 self.live[action.attempt.transaction_id] = action.attempt
-            elif isinstance(action, Commit):
-                self.to_commit.append(action.attempt)
+            elif isinstance(action, AwaitCommit):
+                self.commits.add(action.result)
+            elif isinstance(action, Revoke):
+                self.commits.revoke(action.txid)
 
     def step(self, event: Event) -> None:
         """Hand the coordinator an event."""
@@ -117,12 +120,12 @@ class ModelDriver:
         if not self.is_opaque:
             first = self.newest_end()
             metadata = [first, min(first + take, len(self.source))]
-        self.batches.begin({coordinator.next_txid(self.state): metadata})
+        self.batches.begin({coordinator.next_txid(self.state): metadata}, self.commits.committed)
         self.step(Initialized(metadata))
 
     def processing(self) -> list[TransactionAttempt]:
         """Return the attempts that have not been processed, ascending."""
-        return [active.attempt for active in self.state.active.values() if active.status is Status.PROCESSING]
+        return [active.attempt for active in self.state.active.values() if not active.processed]
 
     def span(self, txid: int) -> tuple[int, int] | None:
         """Return the offsets of an active batch, as its live attempt has them; None: that is not known yet."""
@@ -130,7 +133,7 @@ class ModelDriver:
         if not self.is_opaque:
             first, end = active.metadata
             return first, end
-        if active.status is Status.PROCESSING:
+        if not active.processed:
             return None
         read = self.reads.get(active.attempt)
         return None if read is None else (read.first, read.end)
@@ -158,39 +161,65 @@ class ModelDriver:
         at: Any = self.definitions.positions_before(attempts[0].transaction_id).get(0, 0)
         for attempt in attempts:
             process = Process(attempt, self.state.active[attempt.transaction_id].metadata)
-            told[attempt] = self.definitions.wave_attempt(process, self.begun)
+            told[attempt] = self.definitions.wave_attempt(process, self.commits.begun)
             results.append(self.read(told[attempt], at, take))
             at = self.reads[attempt].end
         fixed = self.definitions.fixed(told, results)
         if fixed:
-            stale = self.definitions.stale_after(min(fixed), self.begun)
+            stale = self.definitions.stale_after(min(fixed), self.commits.begun)
             if stale:
                 self.batches.fix(stale)
             self.batches.fix(fixed)
-        for attempt in attempts:
-            self.step(Processed(attempt))
+        for result in results:
+            self.step(Processed(result))
         return results
 
     def may_fix(self) -> bool:
         """Return whether one of the next two batches is not frozen, so that it is stored when it is processed."""
-        return any(attempt.transaction_id > self.begun for attempt in self.processing()[:2])
+        return any(attempt.transaction_id > self.commits.begun for attempt in self.processing()[:2])
 
-    def failed(self, attempt: TransactionAttempt) -> None:
-        """Report a failure; where it is of a commit, that one is neither begun nor recorded any more."""
-        self.to_commit = [other for other in self.to_commit if other != attempt]
-        self.committing = None if self.committing == attempt else self.committing
+    def failed(self, attempt: TransactionAttempt, timed_out: bool) -> None:
+        """Report a failure; of the attempt that commits, its commit phase's, which ends later where it `timed_out`."""
+        if attempt == self.committing and not timed_out:
+            assert self.commits.finished(failed=True) is None
         self.step(Failed(attempt))
 
     # ------------------------------------------------------------------------------------ the commit phase
+
+    @property
+    def committing(self) -> TransactionAttempt | None:
+        """The attempt whose commit runs, and may be recorded."""
+        running = self.commits.running
+        return running.last if running is not None and running.stage is Stage.RUNS else None
+
+    @property
+    def hanging(self) -> TransactionAttempt | None:
+        """The attempt whose commit runs after it was revoked."""
+        running = self.commits.running
+        return running.last if running is not None and running.stage is Stage.REVOKED else None
+
+    def waiting(self) -> list[TransactionAttempt]:
+        """Return the attempts that wait for their commits."""
+        return [result.attempt for result in self.commits.waiting.values()]
 
     def record(self, txid: int) -> dict[str, Any] | None:
         """Return what this driver believes to be stored of a batch."""
         path = path_of(txid)
         return dict(self.store.get(path)) if path.rpartition("/")[2] in self.store.children("batches") else None
 
+    def next_commit(self) -> TransactionAttempt | None:
+        """Return the attempt whose commit would begin now."""
+        step = self.copied().next(connected=True, proof_secs=0.0)
+        return step.results[-1].attempt if isinstance(step, Begin) else None
+
+    def copied(self) -> CommitQueue:
+        """Return the commit queue as it is now."""
+        running = self.commits.running and replace(self.commits.running)
+        return replace(self.commits, waiting=dict(self.commits.waiting), running=running)
+
     def may_commit(self) -> bool:
         """Return whether a commit may begin."""
-        return bool(self.to_commit)
+        return self.next_commit() is not None
 
     def may_record(self) -> bool:
         """Return whether a commit has begun."""
@@ -198,16 +227,35 @@ class ModelDriver:
 
     def begin_commit(self, ask: bool = True) -> None:
         """Let the effects of the commit begin; `ask` ZooKeeper first, unless it has answered just before."""
+        step = self.commits.next(connected=True, proof_secs=inf if ask else 0.0)
         if ask:
-            self.store.write([])
-        self.committing, self.effects = self.to_commit.pop(0), set()
-        self.begun = self.committing.transaction_id
+            assert isinstance(step, Prove)
+            try:
+                self.store.write([])
+            except Fenced:
+                self.commits.stop()
+                raise
+            step = self.commits.next(connected=True, proof_secs=0.0)
+        assert isinstance(step, Begin)
+        self.effects = set()
 
-    def record_commit(self) -> None:
-        """Record the commit."""
-        attempt = self.committing
-        assert attempt is not None
-        self.store.write([record_of(attempt)])
-        self.batches.recorded(attempt)
-        self.committing = None
-        self.step(Committed(attempt))
+    def record_commit(self, arrives: bool = True, heard: bool = True) -> bool:
+        """Write the record, unless it never `arrives`; where nothing is `heard` of it the driver does not know.
+
+        Return whether the commit could have been revoked meanwhile.
+        """
+        record = self.commits.finished(failed=False)
+        assert record is not None
+        revoked = self.commits.revoke_running()
+        try:
+            if arrives:
+                self.store.write([record_of(record.attempt)])
+        except Fenced:
+            heard = False
+            raise
+        finally:
+            self.commits.recorded(written=heard)
+        if heard:
+            self.batches.forget_before(record.attempt.transaction_id)
+            self.step(Committed(record.attempt))
+        return revoked

@@ -1,4 +1,6 @@
-"""The coordinator and what is durable, in histories that Hypothesis thinks out; the oracle is a list of offsets.
+"""The coordinator, the commit queue and what is durable, in histories that Hypothesis thinks out.
+
+The oracle is a list of offsets.
 
 Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 4 (failure), law 5
 (complete input), law 6 (fencing).
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from hypothesis import settings
@@ -15,8 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stormline.runtime.coordination import coordinator
-from stormline.runtime.coordination.coordinator import Committed, Process, Processed, Status
+from stormline.runtime.coordination.commit_queue import Begin, Prove
+from stormline.runtime.coordination.coordinator import Committed, Process, Processed
 from stormline.runtime.errors import Fenced
+from stormline.runtime.messages.wave import AttemptResult
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.topology import ComponentKind
@@ -95,43 +100,53 @@ class Histories(RuleBasedStateMachine):
             self.process([attempt], take)
         elif attempt not in self.driver.processing():
             before = self.driver.state
-            self.driver.step(Processed(attempt))
+            self.driver.step(Processed(AttemptResult(attempt)))
             assert self.driver.state == before, "law 3: it was over, or had been processed"
 
     @precondition(lambda self: self.driver.issued)
-    @rule(at=pick, hangs=st.booleans())
-    def an_attempt_fails(self, at: int, hangs: bool) -> None:
+    @rule(at=pick, timed_out=st.booleans())
+    def an_attempt_fails(self, at: int, timed_out: bool) -> None:
         attempt = self.any_issued(at).attempt
         before = dict(self.driver.state.active)
         was_live = self.driver.is_live(attempt) and attempt.transaction_id in before
-        if hangs and attempt == self.driver.committing:
+        if timed_out and attempt == self.driver.committing:
             self.late.append((self.driver, attempt))
-        self.driver.failed(attempt)
+        self.driver.failed(attempt, timed_out)
         for txid, active in self.driver.state.active.items():
             is_later = was_live and txid >= attempt.transaction_id
             assert (active.attempt != before[txid].attempt) == is_later, "law 4: it takes the later ones with it"
             assert active.metadata == before[txid].metadata, "law 4: with their stored metadata"
 
+    @precondition(lambda self: self.driver.hanging is not None)
+    @rule(failed=st.booleans())
+    def a_commit_that_was_revoked_ends(self, failed: bool) -> None:
+        assert self.driver.commits.finished(failed) is None, "law 3: what was revoked is not recorded"
+        assert self.driver.hanging is None, "the next attempt waits for ever"
+
     @precondition(lambda self: self.driver.issued)
     @rule(at=pick)
-    def a_commit_is_reported_that_is_not_under_way(self, at: int) -> None:
+    def a_commit_is_reported_of_an_attempt_that_does_not_count(self, at: int) -> None:
         attempt = self.any_issued(at).attempt
-        active = self.driver.state.active.get(attempt.transaction_id)
-        if active is None or active.attempt != attempt or active.status is not Status.COMMITTING:
+        if not self.driver.is_live(attempt) or attempt.transaction_id <= self.durable().committed:
             before = self.driver.state
             self.driver.step(Committed(attempt))
             assert self.driver.state == before, "law 3: no such commit is under way"
 
-    @precondition(lambda self: self.driver.to_commit)
+    @precondition(lambda self: self.driver.may_commit())
     @rule()
     def a_commit_begins(self) -> None:
-        attempt = self.driver.to_commit[0]
-        assert self.driver.committing is None, "law 1: one commit at a time"
-        assert self.driver.is_live(attempt), "law 3: a commit is of the attempt that counts"
+        driver, attempt = self.driver, self.driver.next_commit()
+        assert attempt is not None
+        assert driver.committing is None, "law 1: one commit at a time"
+        assert driver.hanging is None, "law 3: the effects of an attempt end before those of the next one begin"
+        assert driver.is_live(attempt), "law 3: a commit is of the attempt that counts"
         assert self.durable().committed == attempt.transaction_id - 1, "law 1: the transaction before is recorded"
-        assert self.driver.token(attempt) > max(self.begun, default=NOBODY), "law 3: a token is newer than all before"
-        self.note_begun(self.driver, attempt)
-        self.driver.begin_commit()
+        assert driver.token(attempt) > max(self.begun, default=NOBODY), "law 3: a token is newer than all before"
+        assert isinstance(driver.copied().next(connected=True, proof_secs=inf), Prove), "law 6: without a proof"
+        suspended = driver.copied().next(connected=False, proof_secs=0.0)
+        assert not isinstance(suspended, Begin), "law 6: it begins while the connection is suspended"
+        self.note_begun(driver, attempt)
+        driver.begin_commit()
 
     def note_begun(self, driver: ModelDriver, attempt: TransactionAttempt) -> None:
         txid, token = attempt.transaction_id, driver.token(attempt)
@@ -164,10 +179,25 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.driver.committing is not None and self.driver.effects == set(KEYS))
     @rule()
     def a_commit_is_recorded(self) -> None:
-        txid = self.driver.state.committed + 1
-        self.driver.record_commit()
+        revoked = self.driver.record_commit()
+        assert not revoked, "law 3: an attempt is taken back while its record is on its way"
+        self.note_recorded()
+
+    def note_recorded(self) -> None:
+        txid = len(self.committed_spans) + 1
         self.committed_spans.append(span_of(self.frozen[txid]))
-        assert len(self.committed_spans) == txid == self.durable().committed, "in order, without gaps"
+        assert txid == self.durable().committed, "in order, without gaps"
+
+    @precondition(lambda self: self.driver.committing is not None and self.driver.effects == set(KEYS))
+    @rule(arrives=st.booleans())
+    def nothing_is_heard_of_a_record(self, arrives: bool) -> None:
+        self.driver.record_commit(arrives, heard=False)
+        assert self.driver.commits.committed == len(self.committed_spans), "law 1: it may not be recorded"
+        assert not self.driver.may_commit(), "law 1: the record before may not be there"
+        if arrives:
+            self.note_recorded()
+        self.server.vanish(TOPOLOGY)
+        self.start_driver()
 
     @rule(steps=st.integers(1, 24), take=takes, eager=st.booleans())
     def all_goes_well_for_a_while(self, steps: int, take: int, eager: bool) -> None:
@@ -180,7 +210,9 @@ class Histories(RuleBasedStateMachine):
             elif driver.committing is not None:
                 missing = [key for key in KEYS if key not in driver.effects]
                 self.an_effect_happens(missing[0]) if missing else self.a_commit_is_recorded()
-            elif driver.to_commit:
+            elif driver.hanging is not None:
+                self.a_commit_that_was_revoked_ends(failed=False)
+            elif driver.may_commit():
                 self.a_commit_begins()
             elif driver.processing():
                 self.a_wave_is_processed(1, take)
@@ -210,11 +242,11 @@ class Histories(RuleBasedStateMachine):
         return able[at % len(able)]
 
     def must_be_fenced(self, zombie: ModelDriver, act: Callable[[], object]) -> None:
-        before = self.durable(), zombie.state, dict(zombie.batches.known), zombie.committing
+        before = self.durable(), zombie.state, dict(zombie.batches.known), zombie.commits.committed
         try:
             act()
         except Fenced:
-            after = self.durable(), zombie.state, zombie.batches.known, zombie.committing
+            after = self.durable(), zombie.state, zombie.batches.known, zombie.commits.committed
             assert after == before, "law 6: who is fenced changes nothing"
         else:
             raise AssertionError("law 6: a zombie is fenced")
@@ -241,7 +273,8 @@ class Histories(RuleBasedStateMachine):
     @rule(at=pick)
     def a_zombie_begins_a_commit_unasked(self, at: int) -> None:
         zombie = self.zombie(ModelDriver.may_commit, at)
-        attempt = zombie.to_commit[0]
+        attempt = zombie.next_commit()
+        assert attempt is not None
         assert self.durable().committed >= attempt.transaction_id - 1, "law 1: the transaction before is recorded"
         self.note_begun(zombie, attempt)
         self.late.append((zombie, attempt))
@@ -278,7 +311,8 @@ class Histories(RuleBasedStateMachine):
     def there_are_no_more_active_than_may_be(self) -> None:
         active = self.driver.state.active
         assert len(active) <= self.pending_max, "active ≤ pending"
-        assert list(active) == list(range(self.driver.state.committed + 1, coordinator.next_txid(self.driver.state)))
+        first = self.driver.commits.committed + 1
+        assert list(active) == list(range(first, coordinator.next_txid(self.driver.state))), "what is active follows"
 
     @invariant()
     def each_batch_begins_where_the_one_before_ended(self) -> None:
@@ -307,18 +341,24 @@ class Histories(RuleBasedStateMachine):
         durable = self.durable()
         assert durable.foreign() == [], "nothing removes these, or they grow"
         assert len(durable.batches) <= 2 * self.pending_max + 1, "twice what may be pending, and one"
-        assert durable.committed == self.driver.state.committed
+        assert durable.committed == self.driver.commits.committed, "law 1: what is committed is recorded"
 
     @invariant()
     def one_attempt_commits_at_a_time(self) -> None:
-        driver, state = self.driver, self.driver.state
-        told = [*driver.to_commit, *([driver.committing] if driver.committing else [])]
+        driver, active = self.driver, self.driver.state.active
+        running = [attempt for attempt in (driver.committing,) if attempt is not None]
+        told = sorted([*driver.waiting(), *running], key=lambda attempt: attempt.transaction_id)
         assert all(map(driver.is_live, told)), "law 3: a commit is of the attempt that counts"
-        committing = [a.attempt for a in state.active.values() if a.status is Status.COMMITTING]
-        assert told == committing, "who commits has been told to"
-        assert [attempt.transaction_id for attempt in told] in ([], [state.committed + 1]), "law 1: one, the next"
-        head = state.active.get(state.committed + 1)
-        assert head is None or head.status is not Status.PROCESSED, "its turn has come"
+        assert told == [a.attempt for a in active.values() if a.processed], "what is processed waits, or commits"
+        assert [attempt.transaction_id for attempt in running] in ([], [active.first]), "law 1: one, the next"
+        head = active.get(active.first)
+        if head is not None and head.processed and not running and driver.hanging is None:
+            assert driver.next_commit() == head.attempt, "its turn has come"
+
+    @invariant()
+    def of_what_may_have_had_an_effect_the_driver_knows(self) -> None:
+        assert max(self.frozen, default=0) <= self.driver.commits.begun, "law 2: its commit may have begun"
+        assert self.driver.commits.begun <= self.driver.commits.committed + 1, "law 1: one commit at a time"
 
 
 SETTINGS = settings(max_examples=300, stateful_step_count=50, deadline=None, derandomize=True, database=None)

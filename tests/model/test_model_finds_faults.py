@@ -1,6 +1,6 @@
 """A model that never fails shows nothing: each of its checks finds the fault that it is there for.
 
-Laws by number, as docs/laws.md has them: law 2 (sameness), law 3 (attempts), law 6 (fencing).
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 6 (fencing).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from hypothesis.stateful import run_state_machine_as_test
 from stormline.runtime.coordination import coordinator
 from stormline.runtime.coordination.batch_definitions import BatchDefinitions
 from stormline.runtime.coordination.batch_store import Batch, Batches
-from stormline.runtime.coordination.coordinator import Action, Commit, Process, State
+from stormline.runtime.coordination.commit_queue import Begin, CommitQueue, Idle, Next, Prove, Record, Stage
+from stormline.runtime.coordination.coordinator import Action, Process, State
 from stormline.runtime.errors import Fenced
-from stormline.runtime.messages.wave import WaveAttempt
+from stormline.runtime.messages.wave import AttemptResult, WaveAttempt
 from stormline.runtime.state.memory_store import MemoryStateStore
 from stormline.runtime.state.state_store import Op, Put
-from stormline.topology.attempt import TransactionAttempt
 from tests.model.database import Database, Token
 from tests.model.test_coordinator_model import SETTINGS, Histories
 
-start, commit_head = coordinator.start, coordinator._commit_head
+start = coordinator.start
+finished, next_step, begin_commit = CommitQueue.finished, CommitQueue.next, CommitQueue._begin
 fix, begin = Batches.fix, Batches.begin
 wave_attempt = BatchDefinitions.wave_attempt
 write = MemoryStateStore.write
@@ -38,10 +39,57 @@ def starts_as_the_first_driver(
     return start(committed, stored, 1, pending_max)
 
 
-def commits_the_first_attempt(state: State) -> tuple[State, list[Action]]:
-    """Hand out the first token of this driver, whatever has failed since."""
-    state, actions = commit_head(state)
-    return state, [Commit(TransactionAttempt(a.attempt.transaction_id, state.attempt_base + 1)) for a in actions]
+def takes_back_nothing(queue: CommitQueue, txid: int) -> None:
+    """Let all that waits keep its place, when it is another attempt's."""
+    queue.revoke_running()
+
+
+def takes_back_only_what_waits(queue: CommitQueue, txid: int) -> None:
+    """Let an attempt that has failed be recorded."""
+    for later in [waiting for waiting in queue.waiting if waiting >= txid]:
+        del queue.waiting[later]
+
+
+def records_whatever_ends(queue: CommitQueue, failed: bool) -> Record | None:
+    """Forget that it was revoked."""
+    if queue.running is not None and not failed:
+        queue.running.stage = Stage.RUNS
+    return finished(queue, failed)
+
+
+def revokes_always(queue: CommitQueue) -> bool:
+    """Take an attempt back whose record is on its way."""
+    return queue.running is not None
+
+
+def counts_what_may_not_be_recorded(queue: CommitQueue, written: bool) -> None:
+    """Go on where nothing is heard of a record."""
+    assert queue.running is not None
+    queue.committed, queue.running = queue.running.last.transaction_id, None
+
+
+def begins_whatever_waits_first(queue: CommitQueue, connected: bool, proof_secs: float) -> Next:
+    """Begin what waits, whatever is recorded."""
+    if queue.running is not None or not queue.waiting:
+        return Idle.WAIT
+    if proof_secs > 0:
+        return Prove(queue.waiting[min(queue.waiting)])
+    return queue._begin((queue.waiting[min(queue.waiting)],)) if connected else Idle.LOOK_AGAIN
+
+
+def begins_beside_another(queue: CommitQueue, connected: bool, proof_secs: float) -> Next:
+    """Begin what is next, although an attempt of it still runs."""
+    if queue.running is not None and queue.running.stage is Stage.REVOKED:
+        queue.running = None
+    return next_step(queue, connected, proof_secs)
+
+
+def begins_unnoticed(queue: CommitQueue, results: tuple[AttemptResult, ...]) -> Begin:
+    """Forget that effects may have happened."""
+    begun = queue.begun
+    step = begin_commit(queue, results)
+    queue.begun = begun
+    return step
 
 
 def lets_everybody_in(database: Database, key: str, token: Token, offsets: list[int]) -> bool:
@@ -68,13 +116,13 @@ def never_frozen(definitions: BatchDefinitions, action: Process, txid_begun: int
     return wave_attempt(definitions, action, 0)
 
 
-def begins_with_litter(batches: Batches, metadata: Mapping[int, Any]) -> None:
+def begins_with_litter(batches: Batches, metadata: Mapping[int, Any], committed: int) -> None:
     """Leave a znode for each batch."""
-    begin(batches, metadata)
+    begin(batches, metadata, committed)
     batches._store.write([Put(f"litter/{txid}", 1) for txid in metadata])
 
 
-def begins_without_cleanup(batches: Batches, metadata: Mapping[int, Any]) -> None:
+def begins_without_cleanup(batches: Batches, metadata: Mapping[int, Any], committed: int) -> None:
     """Keep all batches."""
     batches._put({txid: Batch(value) for txid, value in metadata.items()})
 
@@ -99,8 +147,15 @@ FAULTS = [
     (coordinator, "start", starts_as_the_first_driver, "law 3: attempt ids rise"),
     (coordinator, "is_current", lambda state, attempt: attempt.transaction_id in state.active, "law [34]"),
     (coordinator, "has_room", lambda state: len(state.active) <= state.pending_max, "active ≤ pending"),
-    (coordinator, "_commit_head", commits_the_first_attempt, "law 3: a commit is of the attempt that counts"),
-    (coordinator, "_commit_head", lambda state: (state, []), "its turn has come"),
+    (CommitQueue, "revoke", takes_back_nothing, "law 3: a commit is of the attempt that counts"),
+    (CommitQueue, "revoke", takes_back_only_what_waits, "law 3: a commit is of the attempt that counts"),
+    (CommitQueue, "finished", records_whatever_ends, "law 3: what was revoked is not recorded"),
+    (CommitQueue, "recorded", counts_what_may_not_be_recorded, "law [16]"),
+    (CommitQueue, "next", begins_whatever_waits_first, "law 1"),
+    (CommitQueue, "next", begins_beside_another, "law 3: the effects of an attempt end before"),
+    (CommitQueue, "next", lambda *_, **__: Idle.WAIT, "its turn has come"),
+    (CommitQueue, "_begin", begins_unnoticed, "law 2: its commit may have begun"),
+    (CommitQueue, "revoke_running", revokes_always, "law 3: an attempt is taken back while its record"),
     (Database, "apply", lets_everybody_in, "law 6: no effect with a stale token"),
     (Batches, "fix", fixes_other_rows, "law 2"),
     (Batches, "fix", fixes_all_again, "law 2"),

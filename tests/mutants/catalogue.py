@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.faults_of_commit_queue import COMMIT_QUEUE
 from tests.mutants.faults_of_commits import COMMITS
 from tests.mutants.faults_of_coordination import COORDINATION
 from tests.mutants.faults_of_input import INPUT
@@ -11,4 +12,13 @@ from tests.mutants.faults_of_processing import PROCESSING
 from tests.mutants.faults_of_state import STATE
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*COORDINATION, *PROCESSING, *COMMITS, *STATE, *OWNERSHIP_FAULTS, *PHASES, *INPUT)
+MUTANTS: tuple[Mutant, ...] = (
+    *COORDINATION,
+    *COMMIT_QUEUE,
+    *PROCESSING,
+    *COMMITS,
+    *STATE,
+    *OWNERSHIP_FAULTS,
+    *PHASES,
+    *INPUT,
+)

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Killer, Mutant
 
 COORDINATOR = "runtime/coordination/coordinator.py"
 DEFINITIONS = "runtime/coordination/batch_definitions.py"
+NEXT_WAVE = "runtime/coordination/next_wave.py"
 RUNNER = "runtime/coordination/topology_runner.py"
 
 COORDINATION = (
@@ -44,18 +45,6 @@ COORDINATION = (
         killer=Killer.MODEL,
     ),
     Mutant(
-        "commit-out-of-order",
-        "1 order",
-        "Whichever transaction is processed is told to commit, not the one after the last committed.",
-        COORDINATOR,
-        "head = state.active.get(state.committed + 1)\n    if head is None or head.status is not Status.PROCESSED:\n"
-        "        return state, []\n    state = _with(state, {state.committed + 1: ",
-        "done = [txid for txid, active in state.active.items() if active.status is Status.PROCESSED]\n"
-        "    if not done:\n        return state, []\n    head = state.active[done[0]]\n"
-        "    state = _with(state, {done[0]: ",
-        killer=Killer.MODEL,
-    ),
-    Mutant(
         "room-for-one-too-many",
         "bounded",
         "The coordinator has room for one more transaction than topology.max.spout.pending.",
@@ -68,9 +57,9 @@ COORDINATION = (
         "one-more-than-pending",
         "bounded",
         "One more transaction may be active than topology.max.spout.pending.",
-        RUNNER,
-        "room = self._pending_max - len(self._state.active)",
-        "room = self._pending_max - len(self._state.active) + 1",
+        NEXT_WAVE,
+        "room = self._pending_max - len(state.active)",
+        "room = self._pending_max - len(state.active) + 1",
     ),
     Mutant(
         "fixed-after-the-commit-began",
@@ -78,7 +67,8 @@ COORDINATION = (
         "A batch is given to the committer before all that defines it has been stored.",
         RUNNER,
         "self.spout.named(self._batches.fix, fixed)\n",
-        "self._batches.known.update(fixed)\n            for result in good:\n                self._accept(result)\n"
+        "self._batches.known.update(fixed)\n            for result in good:\n"
+        "                self._step(Processed(result))\n"
         "            good = []\n            self.spout.named(self._batches.fix, fixed)\n",
     ),
     Mutant(
@@ -101,9 +91,9 @@ COORDINATION = (
         "found-batch-not-frozen",
         "2 sameness",
         "A driver that takes over reads a batch anew although its commit may have begun in the driver before.",
-        RUNNER,
-        "begun = committed + (first is not None and first.fixed)",
-        "begun = committed",
+        "runtime/coordination/batch_store.py",
+        "return self.found_committed + (first is not None and first.fixed)",
+        "return self.found_committed",
     ),
     Mutant(
         "wave-begins-at-committed",
@@ -111,14 +101,14 @@ COORDINATION = (
         "A wave begins where the last committed batch ended, not where the batch before its first one ended.",
         DEFINITIONS,
         "before = self._batches.known.get(txid - 1)",
-        "before = self._batches.known.get(self._batches.committed)",
+        "before = self._batches.known.get(min(self._batches.known))",
     ),
     Mutant(
         "failed-commit-not-revoked",
         "4 failure",
         "Later transactions that wait for their commits keep their place when an earlier one fails.",
-        RUNNER,
-        "self._committer.revoke(attempt.transaction_id)",
-        "self._committer.revoke(attempt.transaction_id + self._pending_max)",
+        COORDINATOR,
+        "return _with(state, again), [Revoke(first), *replays]",
+        "return _with(state, again), [Revoke(first + state.pending_max), *replays]",
     ),
 )

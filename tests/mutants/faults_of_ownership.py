@@ -14,16 +14,16 @@ OWNERSHIP_FAULTS = (
         "A record shows the ownership from when its answer came, not from when it was sent: a driver may sleep "
         "between.",
         COMMITTER,
-        "                self._proved = begun\n",
-        "                self._proved = self._world.passed_secs()\n",
+        "[record_of(record.attempt)])\n            self._proved = asked\n",
+        "[record_of(record.attempt)])\n            self._proved = self._world.passed_secs()\n",
     ),
     Mutant(
         "proof-counts-from-its-answer",
         "6 fencing",
         "A proof of the ownership counts from when its answer came: a driver that slept meanwhile begins a commit.",
         COMMITTER,
-        "            self._proved = now\n",
-        "            self._proved = self._world.passed_secs()\n",
+        "write([])\n            self._proved = asked\n",
+        "write([])\n            self._proved = self._world.passed_secs()\n",
     ),
     Mutant(
         "check-of-an-earlier-connection",

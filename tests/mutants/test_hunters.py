@@ -11,7 +11,7 @@ SEEDS_MAX = 20
 
 STAGE_RUNNER = "runtime/processing/stage_runner.py"
 COMMIT_PHASE = "runtime/commit/commit_phase.py"
-TOPOLOGY_RUNNER = "runtime/coordination/topology_runner.py"
+NEXT_WAVE = "runtime/coordination/next_wave.py"
 BROKEN = (
     (
         Mutant("a wave", "", "", STAGE_RUNNER, "watch = Stopwatch(self._env.world)", "watch = Stopwatch(1, 2, 3)"),
@@ -40,9 +40,9 @@ BROKEN = (
             "the loop",
             "",
             "",
-            TOPOLOGY_RUNNER,
-            "self._wave_number += 1",
-            "self._wave_number += '1'",
+            NEXT_WAVE,
+            "self._number += 1",
+            "self._number += '1'",
         ),
         "TypeError",
         ("TypeError",),

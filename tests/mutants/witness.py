@@ -31,8 +31,8 @@ class Witness(logging.Handler):
             self._ended(error)
             died(where, task, error)
 
-        Driver._check_end = seen_end
-        World.died = seen_died
+        Driver._check_end = seen_end  # type: ignore[method-assign, assignment]
+        World.died = seen_died  # type: ignore[method-assign, assignment]
         logging.disable(logging.NOTSET)
         log = logging.getLogger("stormline")
         log.setLevel(logging.INFO)

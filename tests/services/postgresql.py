@@ -7,16 +7,17 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
 
 from tests.chaos.ledger import SCHEMA
 from tests.chaos.processes import start, wait_until
+from tests.services.free_port import free_port
 
 START_SECS = 30.0
 SETTINGS = {
@@ -50,14 +51,12 @@ class PostgreSQL:
         self._env = env
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="stormline-chaos-"))
-        self._as_user = {}
+        self._as_user: dict[str, Any] = {}
         if os.getuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self._folder, user.pw_uid, user.pw_gid)
             self._as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
 
     @property
     def _data(self) -> Path:
@@ -69,7 +68,7 @@ class PostgreSQL:
 
     def create(self) -> None:
         """Make the data folder, start the server, and make the tables."""
-        command = [self._bin / "initdb", "-D", self._data, "-U", "chaos", "-A", "trust", "-N", "--locale=C"]
+        command = [str(self._bin / "initdb"), "-D", str(self._data), "-U", "chaos", "-A", "trust", "-N", "--locale=C"]
         made = subprocess.run(command, capture_output=True, text=True, cwd=self._folder, **self._as_user)
         assert made.returncode == 0, made.stderr
         self.start()
@@ -79,9 +78,10 @@ class PostgreSQL:
     def start(self) -> None:
         """Start the server, and wait until it answers."""
         settings = [part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}")]
-        command = [self._bin / "postgres", "-D", self._data, "-p", str(self.port), *settings]
+        command = [str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
         self._process = start(command, self._log, self._env, cwd=self._folder, **self._as_user)
-        assert wait_until(self.answers, START_SECS), f"PostgreSQL does not answer: {self._log.read_text()[-2000:]}"
+        wait_until(lambda: self.answers() or self.process.poll() is not None, START_SECS)
+        assert self.answers(), f"PostgreSQL does not answer: {self._log.read_text()[-2000:]}"
 
     def answers(self) -> bool:
         """Return whether the server takes connections."""

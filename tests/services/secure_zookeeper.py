@@ -8,7 +8,7 @@ from typing import Any
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from tests.services.zookeeper_server import ZooKeeperServer, free_port
+from tests.services.zookeeper_server import ZooKeeperServer
 
 USERS = {"storm": "storms-password", "other": "others-password"}
 
@@ -31,17 +31,17 @@ class SecureZooKeeper:
         client.private_key_pem.write_to_path(self.key)
         self.foreign_ca = directory / "foreign.pem"
         trustme.CA().cert_pem.write_to_path(self.foreign_ca)
-        self.tls_port = free_port()
-        self.server = ZooKeeperServer(directory / "data", self._settings(client_auth), self._jvm_options())
+        self.server = ZooKeeperServer(
+            directory / "data", self._settings(client_auth), self._jvm_options(), ports=["secureClientPort"]
+        )
 
     @property
     def tls_hosts(self) -> str:
         """Where clients that speak TLS find the server."""
-        return f"127.0.0.1:{self.tls_port}"
+        return f"127.0.0.1:{self.server.ports['secureClientPort']}"
 
     def _settings(self, client_auth: str) -> list[str]:
         return [
-            f"secureClientPort={self.tls_port}",
             "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
             f"ssl.keyStore.location={self.server_pem}",
             "ssl.keyStore.type=PEM",
@@ -58,7 +58,7 @@ class SecureZooKeeper:
         return [f"-Djava.security.auth.login.config={jaas}"]
 
     def __enter__(self) -> SecureZooKeeper:
-        self.server.start()
+        self.server.__enter__()
         return self
 
     def __exit__(self, *args: Any) -> None:

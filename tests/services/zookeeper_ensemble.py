@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import TracebackType
 
-from tests.services.zookeeper_server import ZooKeeperServer, free_port
+from tests.services.free_port import free_port
+from tests.services.zookeeper_server import STARTS_MAX, DidNotStart, ZooKeeperServer
 
 
 class _Member(ZooKeeperServer):
@@ -16,15 +18,29 @@ class ZooKeeperEnsemble:
     """Three servers on free ports of 127.0.0.1; two of them serve."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.servers = self._made()
+
+    def _made(self) -> list[_Member]:
         numbers = (1, 2, 3)
         peers = [f"server.{number}=127.0.0.1:{free_port()}:{free_port()}" for number in numbers]
-        self.servers = [_Member(folder / str(number), ["initLimit=40", "syncLimit=20", *peers]) for number in numbers]
-        for number, server in zip(numbers, self.servers, strict=True):
+        servers = [_Member(self._folder / str(number), ["initLimit=40", "syncLimit=20", *peers]) for number in numbers]
+        for number, server in zip(numbers, servers, strict=True):
             server.data_dir.mkdir(parents=True)
             (server.data_dir / "myid").write_text(f"{number}\n")
+        return servers
 
     def __enter__(self) -> ZooKeeperEnsemble:
-        self.launch(*self.servers)
+        for left in reversed(range(STARTS_MAX)):
+            try:
+                self.launch(*self.servers)
+                break
+            except DidNotStart:
+                self.__exit__(None, None, None)
+                if not left:
+                    raise
+                shutil.rmtree(self._folder)
+                self.servers = self._made()
         return self
 
     def __exit__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -14,23 +15,48 @@ from types import TracebackType
 import psutil
 import pyspark
 
+from tests.services.free_port import free_port
+
 JARS = Path(pyspark.__file__).parent / "jars"
 START_SECS = 60.0
+STARTS_MAX = 3
+
+
+class DidNotStart(RuntimeError):
+    """A server ended before it served: its port may be taken."""
 
 
 class ZooKeeperServer:
-    """A server on a free port of 127.0.0.1 that keeps its data, and its port, when started again."""
+    """A server on a free port of 127.0.0.1 that keeps its data, and its port, when started again.
+
+    Args:
+        settings: lines of its configuration.
+        ports: settings that each get a free port of their own, which `self.ports` tells.
+    """
 
     MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
-    def __init__(self, data_dir: Path, settings: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Sequence[str] = (),
+        jvm_options: Sequence[str] = (),
+        ports: Sequence[str] = (),
+    ) -> None:
         self.data_dir = data_dir
         self.port = free_port()
+        self.ports = {name: free_port() for name in ports}
         self._settings = settings
         self._jvm_options = jvm_options
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> ZooKeeperServer:
+        for _ in range(STARTS_MAX - 1):
+            with contextlib.suppress(DidNotStart):
+                self.start()
+                return self
+            self.port = free_port()
+            self.ports = {name: free_port() for name in self.ports}
         self.start()
         return self
 
@@ -56,6 +82,7 @@ class ZooKeeperServer:
         config.write_text(
             f"dataDir={self.data_dir}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
             "tickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\nadmin.enableServer=false\n"
+            + "".join(f"{name}={port}\n" for name, port in self.ports.items())
             + "".join(f"{line}\n" for line in self._settings)
         )
         java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
@@ -73,7 +100,9 @@ class ZooKeeperServer:
         deadline = time.monotonic() + START_SECS
         while self.mode() is None:
             assert self._process is not None, "the ZooKeeper server was not launched"
-            assert self._process.poll() is None, "the ZooKeeper server did not start"
+            if self._process.poll() is not None:
+                self._process = None
+                raise DidNotStart("the ZooKeeper server did not start")
             assert time.monotonic() < deadline, "the ZooKeeper server does not serve"
             time.sleep(0.02)
 
@@ -110,10 +139,3 @@ class ZooKeeperServer:
         """Let a paused server go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -217,7 +217,7 @@ class Audit(BaseTransactionalBolt):
         world().oracle.one_execution(self.attempt, self.made_up)
 
 
-SPOUTS = {
+SPOUTS: dict[str, Any] = {
     "plain": source.PlainSpout,
     "plain on driver": source.DriverPlainSpout,
     "committer": source.CommitterSpout,

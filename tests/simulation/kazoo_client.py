@@ -9,15 +9,18 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
-from stormline.runtime.coordination.committer import PROOF_SECS
+from stormline.runtime.coordination.commit_queue import PROOF_SECS
 from tests.simulation.faults import Faults
-from tests.simulation.scheduler import Process, SimEvent, SimQueue
+from tests.simulation.scheduler import Process, Scheduler, SimEvent, SimQueue
 from tests.simulation.zookeeper import Op, ZooKeeper
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
 
 PROBE_SECS = 0.01
 """Time after which a driver must know that its connection is gone."""
@@ -193,7 +196,7 @@ class SimKazooClient:
         def get(number: int) -> Any:
             behind_secs = self.server.behind_secs(number, path) - (world.now - asked_at)
             if path.endswith("/live") and behind_secs > 0:
-                world.oracle.looks(behind_secs)
+                _whole(world).oracle.looks(behind_secs)
             return self.server.get(number, path, watch is not None)
 
         return self.request(get, watch=(path, watch))
@@ -290,7 +293,7 @@ class SimKazooClient:
         elif fault == "driver: ousted":  # what it finds when it connects again is a follower that has not heard of it
             self.server.lag(number, self.faults.lag_secs())
             wire.give_back(self.faults.network_secs(), self.broken, wire)
-            self.process.world.oust()
+            _whole(self.process.world).oust()
         elif fault == "lost reply":
             wire.give_back(self.faults.network_secs(), self.broken, wire)
         else:
@@ -401,7 +404,7 @@ class SimKazooClient:
         world, process = self.process.world, self.process
         awake = process.alive and not process.paused and world.now - process.resumed_at >= PROBE_SECS
         if self.suspended_at == suspended_at and awake and self.certain():
-            world.oracle.broken("law 6: a driver without a connection is certain that it owns the topology")
+            _whole(world).oracle.broken("law 6: a driver without a connection is certain that it owns the topology")
 
     def probe_unclaimed(self, removed_at: float) -> None:
         """See that who has been told that its claim has vanished knows it."""
@@ -409,12 +412,12 @@ class SimKazooClient:
         told = self.suspended_at is None and self.connected_at < removed_at and world.now > self._deaf_until
         awake = process.alive and not process.paused and process.resumed_at < removed_at
         if told and awake and self._session is not None and self.server.up_to_date(self._session) and self.certain():
-            world.oracle.broken("law 6: a driver whose claim was deleted is certain that it owns the topology")
+            _whole(world).oracle.broken("law 6: a driver whose claim was deleted is certain that it owns the topology")
 
     def _probe_claim(self, session: int) -> None:
         """See that who has connected after another one's claim is not certain of its own."""
         if self._session == session and self.process.alive and self.suspended_at is None and self.certain():
-            self.process.world.oracle.certain(session, self.connected_at)
+            _whole(self.process.world).oracle.certain(session, self.connected_at)
 
     def _killed(self) -> None:
         """What was sent before still arrives, and then that the connection is closed."""
@@ -445,3 +448,8 @@ class SimKazooClient:
         while True:
             call, argument = self._todo.get()
             call(argument)
+
+
+def _whole(world: Scheduler) -> World:
+    """Return the world that a process is in as what it is: with an oracle, and databases."""
+    return cast("World", world)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stormline import TransactionAttempt
-from stormline.runtime.coordination.committer import PROOF_SECS, PROOF_TRIES
+from stormline.runtime.coordination.commit_queue import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.coordination.coordinator import ATTEMPTS_PER_EPOCH
 from stormline.runtime.messages.wave import Wave
 from stormline.runtime.state.state_tree import FOLDER
@@ -86,6 +86,7 @@ class Oracle:
         self._effects = {txid: effects for txid, effects in self._effects.items() if txid in same}
         self._commit_ids = {txid: commit_id for txid, commit_id in self._commit_ids.items() if txid in same}
         self._begun.clear()
+        self._running.clear()  # of a driver that was killed: the next one's epoch may be the same
         self._attempts.clear()
 
     def broken(self, law: str) -> None:

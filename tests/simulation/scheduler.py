@@ -113,14 +113,14 @@ class Scheduler:
         self.steps = 0
         self.closing = False
         self.tasks: list[Task] = []
-        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._events: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
         self._number = 0
 
     def jitter(self) -> float:
         """Return a time so short that only the order matters."""
         return self.random.random() * WAKING_SECS
 
-    def after(self, secs: float, call: Callable[..., None], *args: Any) -> None:
+    def after(self, secs: float, call: Callable[..., object], *args: Any) -> None:
         """Let something happen later, whatever process lives then."""
         self._number += 1
         heapq.heappush(self._events, (self.now + secs, self._number, call, args))

@@ -1,4 +1,8 @@
-"""`stormline run` as a user runs it: a process of its own, on Spark, in an empty directory."""
+"""`stormline run` as a user runs it: a process of its own, on Spark, in an empty directory.
+
+Each start of Spark takes seconds: tests/spark/test_cli_story.py tries the most in a few runs; what is a proof here
+tries it again thing by thing.
+"""
 
 import json
 import os
@@ -88,6 +92,11 @@ def numbers(tmp_path: Path) -> Numbers:
     return Numbers(tmp_path)
 
 
+HANG_TOLD = (
+    "WARNING stormline executor: topology numbers has long been in ",
+    r"within 10 s \(topology\.message\.timeout\.secs\); it is in ",
+)
+
 # Batch n takes two numbers of each partition: 2n-2, 2n-1 of the one, and 40 more of the other.
 SUMS = [(n, 2 * (2 * n - 2) + 1 + 2 * (2 * n + 38) + 1) for n in range(1, 21)]
 
@@ -108,6 +117,7 @@ def test_a_run_ends_when_its_spout_is_drained_and_prints_the_report(numbers: Num
     assert (numbers.directory / ".stormline" / "numbers").is_dir()
 
 
+@pytest.mark.proof
 def test_what_will_not_do_what_it_seems_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [*STORMLINE, "run", "tests.checked.wrong.copies", "--fresh", "--master", "local[2]"],
@@ -124,6 +134,7 @@ def test_what_will_not_do_what_it_seems_is_said_once_and_stops_nothing(tmp_path:
     assert lines.count("4 findings; it runs all the same: see `stormline check tests.checked.wrong.copies`") == 1
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on(
     numbers: Numbers, number: signal.Signals, exit_code: int
@@ -153,6 +164,7 @@ def test_a_signal_stops_after_the_commit_that_runs_and_the_next_run_goes_on(
         assert last.endswith("; committed up to txid 20")
 
 
+@pytest.mark.proof
 def test_a_second_signal_stops_at_once_and_the_next_run_goes_on(numbers: Numbers) -> None:
     with numbers.running("--progress", "none", commit_secs=60) as process:
         while process.poll() is None and not numbers.begun.exists():
@@ -173,6 +185,7 @@ def test_a_second_signal_stops_at_once_and_the_next_run_goes_on(numbers: Numbers
     assert numbers.sums() == SUMS
 
 
+@pytest.mark.proof
 def test_a_bolt_that_raises_shows_the_users_traceback_first_and_leaves_a_state_to_go_on_with(numbers: Numbers) -> None:
     failed = numbers.run("--progress", "none", fail_at=13)
     assert failed.returncode == 1
@@ -203,6 +216,7 @@ def test_a_signal_while_spark_starts_ends_the_process_at_once(numbers: Numbers) 
     assert numbers.sums() == []
 
 
+@pytest.mark.proof
 def test_submit_on_a_local_master_keeps_its_state_as_run_does(numbers: Numbers) -> None:
     first = numbers.run("--until", "3", commit_secs=0.2)
     assert first.returncode == 0, first.stderr
@@ -248,16 +262,14 @@ def test_what_python_workers_print_does_not_tear_the_line_of_a_terminal(numbers:
     assert not torn
 
 
+@pytest.mark.proof
 def test_a_hang_in_a_python_worker_is_named_with_its_line_and_the_run_goes_on(numbers: Numbers) -> None:
     done = numbers.run("--conf", "topology.message.timeout.secs=10", hang=6)  # of the second wave: the workers are warm
     assert done.returncode == 0, done.stderr
     assert numbers.sums() == SUMS
     hangs = r"finish_batch of 'add', task \d+, for [\d.]+ s, in transaction 6:\d+, at "
     hangs += r"\S+/numbers\.py:\d+ in finish_batch"
-    for told in (
-        "WARNING stormline executor: topology numbers has long been in ",
-        r"within 10 s \(topology\.message\.timeout\.secs\); it is in ",
-    ):
+    for told in HANG_TOLD:
         assert re.search(told + hangs, done.stderr), done.stderr
 
 

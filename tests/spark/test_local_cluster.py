@@ -205,7 +205,7 @@ def test_user_state_is_the_drivers_and_every_conf_leads_to_zookeeper(cluster: Lo
 
 
 def test_a_second_cluster_on_the_same_state_dir_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
-    rows = numbers(20)
+    rows: dict[int, list[Any]] = {**numbers(20)}
     topology = line("resumed", rows, 5, lambda b: b.set_bolt("store", Store("resumed")).shuffle_grouping("spout"))
     for expected in (2, 3):
         with LocalCluster(tmp_path, master="local[2]") as cluster:
@@ -246,6 +246,7 @@ def test_the_log_of_executors_arrives_and_spark_is_quiet() -> None:
     assert [line for line in lines if "stormline" not in line] == []
 
 
+@pytest.mark.proof
 def test_debug_shows_the_tuples_of_executors_where_no_logging_was_configured() -> None:
     plain = "\n".join(row for row in SCRIPT.splitlines() if not row.startswith("logging."))
     assert len(plain.splitlines()) == len(SCRIPT.splitlines()) - 2

@@ -48,7 +48,9 @@ def started(numbers: Numbers, *command: str, conf: dict[str, Any], **settings: A
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.proof)]
+)
 def test_a_program_runs_until_it_is_stopped_after_a_commit_and_goes_on_when_it_is_started_again(
     numbers: Numbers, number: signal.Signals, exit_code: int
 ) -> None:

@@ -49,7 +49,9 @@ def topology():
 """
 
 
-@pytest.mark.parametrize(("name", "told"), [([], "module"), (["--name", "nightly"], "nightly")])
+@pytest.mark.parametrize(
+    ("name", "told"), [(["--name", "nightly"], "nightly"), pytest.param([], "module", marks=pytest.mark.proof)]
+)
 def test_the_command_line_goes_before_the_module(tmp_path: Path, name: list[str], told: str) -> None:
     (tmp_path / "telling.py").write_text(MODULE)
     settings = ["--conf", "spark.whose.first=command line", "--properties-file", "given.conf", *name]

@@ -41,7 +41,7 @@ class Add(BaseBatchBolt):
 
     def finish_batch(self) -> None:
         if "NUMBERS_WARN" in os.environ:
-            print(f"warned of {self.id}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"warned of {self.id}\n")  # at once: the other worker may write, too
         hung = Path(os.environ["NUMBERS_DB"] + ".hung")
         if os.environ.get("NUMBERS_HANG") == str(self.id.transaction_id) and not hung.exists():
             hung.touch()

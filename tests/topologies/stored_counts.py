@@ -44,7 +44,8 @@ class Latest(BaseTransactionalBolt, ICommitter):
     """Stores which transaction saw a word last, and by own SQL a row a transaction."""
 
     def prepare(self, conf: Any, context: Any, collector: Any, attempt: Any) -> None:
-        self.context, self.attempt, self.words = context, attempt, set()
+        self.context, self.attempt = context, attempt
+        self.words: set[str] = set()
 
     def execute(self, tup: Tuple) -> None:
         self.words.add(tup[1])

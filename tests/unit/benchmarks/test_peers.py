@@ -205,7 +205,7 @@ class TestPrepare:
     def test_other_packages_are_another_environment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         installer = Installer()
         prepare("bytewax", home=tmp_path, run=installer)
-        monkeypatch.setitem(PEERS, "bytewax", Peer("module", ("bytewax==1.0",)))  # type: ignore[arg-type]
+        monkeypatch.setitem(PEERS, "bytewax", Peer("module", ("bytewax==1.0",)))
         prepare("bytewax", home=tmp_path, run=installer)
         assert [command[-1] for command in installer.commands[1::2]] == ["bytewax==0.21.1", "bytewax==1.0"]
 

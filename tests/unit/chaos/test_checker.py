@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def good() -> Evidence:
     return Evidence(PARTITIONS, ROWS, TASKS, source, entries, taken, state, fence, TRANSACTIONS)
 
 
-def with_entry(evidence: Evidence, position: int, **changes: object) -> Evidence:
+def with_entry(evidence: Evidence, position: int, **changes: Any) -> Evidence:
     entries = list(evidence.entries)
     entries[position] = entries[position]._replace(**changes)
     return replace(evidence, entries=entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -95,6 +96,20 @@ def test_submit_prints_the_findings_once_on_standard_error() -> None:
     assert done.stderr.count("[unrepeatable-batch]") == 3
     assert done.stderr.splitlines()[-1] == (f"5 findings; it runs all the same: see `stormline check {CLOCKS}`")
     assert "[sleeping-is-ready]" not in done.stdout
+
+
+def test_run_prints_the_findings_once_and_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def runs(loaded: Any, *rest: Any) -> int:
+        ran.append(loaded.topology.id)
+        return 0
+
+    monkeypatch.setattr("stormline.cli.running.run_target", runs)
+    done = call("run", CLOCKS, "--fresh", "--master", "local[2]")
+    assert (done.exit_code, len(ran)) == (0, 1)
+    assert done.stderr.count("[unrepeatable-batch]") == 3
+    assert done.stderr.splitlines()[-1] == f"5 findings; it runs all the same: see `stormline check {CLOCKS}`"
 
 
 def test_submit_prints_nothing_where_there_is_nothing() -> None:

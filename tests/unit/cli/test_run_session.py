@@ -169,7 +169,8 @@ def test_a_signal_stops_a_run_after_the_commit_that_runs_and_the_next_run_goes_o
     assert run.notes.notices == ["stopping after the commit of transaction 1; again: stop at once"]
     assert run.signals.exit_code == 143
     assert len(run.stored) == 2
-    with Notes() as notes:
+    notes = Notes()
+    with notes:
         assert RunSession(run.topology, {}, RunOptions(), notes, StopSignals()).run().txid_committed == 10
     assert (run.notes.first, notes.first) == ([1], [2])
     assert run.signals.committed is not None
@@ -297,7 +298,7 @@ class TestReporters:
             "for n in range(3): JsonReporter().wave(Snapshot('t', *range(9)))\n"
             "print('went on', file=sys.stderr)"
         )
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -319,7 +320,10 @@ class TestReporters:
         )
 
     def test_what_metrics_have_counted_follows_the_summary(self, capfd: pytest.CaptureFixture[str]) -> None:
-        counted = {"split": {"words": 1234567, "sizes": {"count": 3, "mean": 0.12345}}, "store": {"mode": "fast"}}
+        counted: dict[str, dict[str, Any]] = {
+            "split": {"words": 1234567, "sizes": {"count": 3, "mean": 0.12345}},
+            "store": {"mode": "fast"},
+        }
         with LineReporter() as reporter:
             reporter.ended(replace(self.SNAPSHOT, metrics=counted))
         assert capfd.readouterr().err.splitlines()[1:] == [
@@ -335,7 +339,7 @@ class TestReporters:
 
     def lines(self, line_secs: float, *looks: Snapshot) -> list[str]:
         with LineReporter(line_secs) as reporter:
-            reporter.console = Console(file=io.StringIO(), width=200)
+            vars(reporter)["console"] = Console(file=io.StringIO(), width=200)
             for snapshot in looks:
                 reporter.look(snapshot)
             assert isinstance(reporter.console.file, io.StringIO)
@@ -361,7 +365,8 @@ class TestReporters:
         said = "attempt 6:100: fails on h:1234: [bold]no[/bold] :warning: " + "x" * 200
         with LineReporter() as reporter:
             reporter.notice(said)
-        with LiveReporter() as live:
+        live = LiveReporter()
+        with live:
             live.starting("a:100:[b]", "state in x")
             drawn = live._spinner.text
         assert capfd.readouterr().err.splitlines()[0] == said

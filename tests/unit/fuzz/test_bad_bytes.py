@@ -92,8 +92,8 @@ def compressed_as_in_arrow_0_17() -> bytes:
 
 def in_the_other_byte_order() -> bytes:
     packed = bytearray(pack_batch(pa.record_batch({"n": pa.array(range(1 << 18))})))
-    message = _inner(packed, 8)
-    schema = _inner(packed, _field(packed, message, 2))
+    message = _inner(bytes(packed), 8)
+    schema = _inner(bytes(packed), _field(bytes(packed), message, 2))
     offsets = schema - struct.unpack_from("<i", packed, schema)[0]
     packed[offsets + 4 : offsets + 6] = packed[offsets + 6 : offsets + 8]  # any number but 0, which is little-endian
     return bytes(packed)

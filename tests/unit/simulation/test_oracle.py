@@ -446,3 +446,12 @@ def test_a_topology_that_makes_no_progress_is_found_out(monkeypatch: pytest.Monk
     monkeypatch.setattr("tests.simulation.simulator.Simulator._start", lambda self: None)
     assert simulate(1).violation is not None
     assert "liveness: 0 is committed" in str(simulate(1).violation)
+
+
+def test_a_commit_of_a_driver_that_was_killed_before_the_state_was_set_back_runs_no_more(oracle: Oracle) -> None:
+    oracle._running.add(("ledger", 0, Token(2, 3, 4)))
+    oracle._check_alone(Token(2, 3, 4))
+    assert oracle.violation is None
+    oracle.set_back(oracle.backup())
+    oracle._check_alone(Token(2, 1, 2))
+    assert oracle.violation is None, "its epoch is that of the driver before, which is dead"

@@ -43,7 +43,7 @@ class Plain(Declares, BaseTransactionalSpout, ICommitterTransactionalSpout):
             self.next_txid = txid + 1
             return txid - 1
 
-    class Emitter(ITransactionalSpout.Emitter, ICommitterTransactionalSpout.Emitter):  # type: ignore[name-defined,misc]
+    class Emitter(ITransactionalSpout.Emitter, ICommitterTransactionalSpout.Emitter):  # type: ignore[name-defined]
         def emit_batch(self, attempt: Any, metadata: Any, collector: Any) -> None:
             for word in BATCHES[metadata]:
                 collector.emit("words", Values(attempt, word))
@@ -113,7 +113,8 @@ class Opaque(Declares, BaseOpaquePartitionedTransactionalSpout):
 
 class Count(BaseTransactionalBolt, ICommitter):
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
-        self.topology, self.words = context.get_storm_id(), []
+        self.topology = context.get_storm_id()
+        self.words: list[Any] = []
 
     def execute(self, tup: Any) -> None:
         assert tup.get_source_stream_id() == "words"

@@ -73,7 +73,8 @@ class AsBatches(BaseBatchBolt):
     """Emits the rows of a batch as record batches."""
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
-        self.collector, self.rows = collector, []
+        self.collector = collector
+        self.rows: list[Any] = []
 
     def execute(self, tup: Tuple) -> None:
         self.rows.append(tup.values[1:])
@@ -138,7 +139,12 @@ def test_one_row_travels_and_is_written_for_each_key(monkeypatch: pytest.MonkeyP
 
     seen: list[Any] = []
     execute = StoreAggregates.execute
-    monkeypatch.setattr(StoreAggregates, "execute", lambda bolt, tup: (seen.append(tup[1]), execute(bolt, tup)))
+
+    def noted(bolt: StoreAggregates, tup: Tuple) -> None:
+        seen.append(tup[1])
+        execute(bolt, tup)
+
+    monkeypatch.setattr(StoreAggregates, "execute", noted)
     into = TransactionalMap(STORE, "counts", key={"word": str}, value={"n": int})
     rows = [("cat", 0, 1), ("dog", 0, 1)] * 10
     spout = MemoryTransactionalSpout({0: rows}, ["word", "k", "n"], 20)
@@ -207,7 +213,10 @@ MAP = TransactionalMap(STORE, "sums", key={"word": str}, value={"n": int})
         (lambda: topology([], MAP, {"n": sum}), r"is given the aggregates {'n': <built-in function sum>}"),
         (lambda: topology([], "sums", {"n": Count()}), r"aggregates are to be stored in 'sums', expected a map"),
         (lambda: Top(0, "n"), r"Top keeps 0 values of 'n', expected a number from 1 on"),
-        (lambda: Reduce("n", 5), r"Reduce of field 'n' is given 5, expected a function of two values"),
+        (
+            lambda: Reduce("n", 5),  # type: ignore[arg-type]
+            r"Reduce of field 'n' is given 5, expected a function of two values",
+        ),
         (lambda: Sum(""), r"Sum aggregates field '', expected the name of a field"),
     ],
 )

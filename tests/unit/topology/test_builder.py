@@ -40,7 +40,7 @@ class BasicCommitter(Basic, ICommitter):
     pass
 
 
-class TwoSpouts(PartitionedSpout, ITransactionalSpout):
+class TwoSpouts(PartitionedSpout, ITransactionalSpout):  # type: ignore[misc]
     pass
 
 

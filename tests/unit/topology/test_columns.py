@@ -248,7 +248,7 @@ SOURCE = TupleSource("words", "default", 7, Fields("tx", "n", "word"))
 
 
 def test_rows_become_columns_by_the_fields_after_the_first_and_rows_again() -> None:
-    rows = [[ATTEMPT, 1, "a"], [ATTEMPT, None, "b"]]
+    rows: list[list[Any]] = [[ATTEMPT, 1, "a"], [ATTEMPT, None, "b"]]
     columns = columns_of([[*row] for row in rows], SOURCE)
     assert columns.batch.schema.names == ["n", "word"]
     assert len(columns) == 2

@@ -7,7 +7,7 @@ import itertools
 import re
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import pytest
@@ -273,7 +273,7 @@ def test_a_placement_of_what_does_not_finish_in_the_commit_phase_is_an_error() -
     with pytest.raises(InvalidConfig, match=r"'words' sets .* and the emitters of a committer spout commit on the dri"):
         compile_topology(b.build_topology())
     with pytest.raises(InvalidConfig, match=r"topology.commit.placement is 'executor', expected 'driver' or 'executor"):
-        plan({}, **{COMMIT_PLACEMENT: "executor"})
+        plan({}, **cast(Any, {COMMIT_PLACEMENT: "executor"}))
 
 
 def test_compiling_leaves_the_given_configuration_alone() -> None:

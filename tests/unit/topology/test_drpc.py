@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -136,7 +137,7 @@ def test_the_last_bolt_emits_the_id_and_the_result_and_nothing_else() -> None:
     ]:
         builder = function()
         builder.add_bolt(Basic(streams))
-        refused(InvalidStream, f"{who} {message}", lambda made=builder: made.create_local_topology(DRPC))
+        refused(InvalidStream, f"{who} {message}", partial(builder.create_local_topology, DRPC))
 
 
 @pytest.mark.parametrize(

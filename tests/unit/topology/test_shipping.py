@@ -238,7 +238,7 @@ def test_a_spout_is_named_as_what_it_is() -> None:
 class InDriver(Holds, ICommitter):
     """Uses a lock of its module, which holds what cannot be sent."""
 
-    gathers = None
+    gathers: Any = None
 
     def finish_batch(self) -> None:
         with LOCK:

@@ -108,7 +108,9 @@ def test_a_name_of_storms_is_no_attribute_but_help_shows_it() -> None:
     assert getattr(tup, "getInteger", "nothing") == "nothing"
     assert "get_integer" in dir(tup)
     assert "getInteger" not in dir(tup)
-    assert re.search(r"getInteger\W+It is get_integer here\.", pydoc.render_doc(Tuple, renderer=pydoc.plaintext))
+    assert re.search(
+        r"getInteger\W+It is get_integer here\.", pydoc.render_doc(Tuple, renderer=vars(pydoc)["plaintext"])
+    )
 
 
 def test_what_a_subclass_defines_itself_is_its_own() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from stormline import LocalCluster
-from stormline.runtime.cluster import state_dir
 from stormline.runtime.cluster.state_dir import keep_to_user, used_by, wait_until_free
 from stormline.runtime.errors import NoZooKeeper, StateDirInUse
 from tests.kits.components import Store, line, numbers
@@ -91,7 +90,7 @@ def test_a_directory_of_another_user_is_refused_by_name(tmp_path: Path, monkeypa
     def refused(*args: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(state_dir.os, "open", refused)
+    monkeypatch.setattr(os, "open", refused)
     with pytest.raises(
         StateDirInUse,
         match=r"is in use by user '.+': .*/lock cannot be opened \(Permission denied\); give this run its",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stormline.runtime.coordination import committer as module
+from stormline.runtime.coordination.commit_queue import PROOF_SECS, PROOF_TRIES, CommitQueue
 from stormline.runtime.coordination.committer import CommitEnded, Committer
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.messages.wave import AttemptResult, Failure
@@ -106,7 +107,7 @@ class Rig:
         env: Any = self.env
         engine: Any = self.scripts
         store: Any = self.store
-        self.committer = Committer(env, engine, store, committed, committed, self._signal, timeout_secs)
+        self.committer = Committer(env, engine, store, CommitQueue(committed, committed), self._signal, timeout_secs)
 
     def _signal(self) -> None:
         self.signals += 1
@@ -138,12 +139,12 @@ def test_each_commit_is_recorded_before_the_next_one_begins(rig: Rig) -> None:
     assert rig.env.trail == [(what, f"{txid}:1") for txid in (1, 2, 3) for what in ("phase", "record")]
     assert rig.signals >= 1
     assert not rig.committer.busy
-    assert rig.committer.txid_begun() == 3
+    assert (rig.committer.txid_begun, rig.committer.txid_committed) == (3, 3)
 
 
 def test_a_commit_waits_for_its_turn(rig: Rig) -> None:
     rig.add(2)
-    rig.committer.revoke()
+    rig.committer.revoke(1)
     rig.add(1)
     rig.await_ended(1)
     assert rig.env.trail == [("phase", "1:1"), ("record", "1:1")]
@@ -158,7 +159,7 @@ def test_after_a_failed_commit_nothing_begins_but_another_attempt_of_it(rig: Rig
     assert rig.committer.busy
     rig.committer.revoke(2)
     assert not rig.committer.busy
-    assert rig.committer.txid_begun() == 2
+    assert (rig.committer.txid_begun, rig.committer.txid_committed) == (2, 1)
     rig.add(2, 3, attempt=2)
     rig.await_ended(4)
     assert rig.env.trail[-4:] == [("phase", "2:2"), ("record", "2:2"), ("phase", "3:2"), ("record", "3:2")]
@@ -189,7 +190,7 @@ def test_while_the_connection_is_suspended_no_commit_begins_and_it_can_be_taken_
     rig.add(1)
     assert not threading.Event().wait(3 * module.LOOK_SECS)
     assert rig.env.trail == []
-    rig.committer.revoke()
+    rig.committer.revoke(1)
     rig.store.up = True
     rig.add(1, attempt=2)
     rig.await_ended(1)
@@ -238,13 +239,13 @@ def test_where_every_proof_takes_too_long_commits_go_on(rig: Rig, monkeypatch: p
 
     def slow(ops: Any) -> None:
         asked.append(ops)
-        now[0] += 2 * module.PROOF_SECS
+        now[0] += 2 * PROOF_SECS
         write(ops)
 
     monkeypatch.setattr(rig.store, "write", slow)
     rig.add(1)
     assert rig.await_ended(1)[0].error is None
-    assert asked[:-1] == [[]] * module.PROOF_TRIES
+    assert asked[:-1] == [[]] * PROOF_TRIES
     assert rig.env.trail == [("phase", "1:1"), ("record", "1:1")]
 
 
@@ -356,7 +357,7 @@ def test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_
     rig.scripts[1] = hangs
     rig.add(1)
     eventually(lambda: rig.committer.overdue() is not None)
-    assert rig.committer.timed_out
+    assert rig.committer.hangs
     rig.add(1, attempt=2)
 
     def told() -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from stormline.runtime.coordination import coordinator
+from stormline.runtime.coordination.commit_queue import Begin, CommitQueue
 from stormline.runtime.coordination.coordinator import (
     ATTEMPTS_PER_EPOCH,
     Action,
-    Commit,
+    AwaitCommit,
     Committed,
     Event,
     Failed,
@@ -16,75 +19,100 @@ from stormline.runtime.coordination.coordinator import (
     Initialized,
     Process,
     Processed,
+    Revoke,
 )
+from stormline.runtime.messages.wave import AttemptResult
 from stormline.topology.attempt import TransactionAttempt
+
+Said = list[tuple[object, ...]]
 
 
 class Hand:
-    """Drives a coordinator: `next` does what the loop does where there is room and the spout is ready."""
+    """Drives coordinator and commit queue as loop and committer do; each call returns what is to be done by them.
 
-    def __init__(self, pending_max: int, failures_max: int | None = None, epoch: int = 1) -> None:
-        self.state, _ = coordinator.start(0, {}, epoch, pending_max, failures_max)
+    `next` does what the loop does where there is room and the spout is ready.
+    """
+
+    def __init__(self, pending_max: int, failures_max: int | None = None) -> None:
+        self.state, _ = coordinator.start(0, {}, 1, pending_max, failures_max)
+        self.commits = CommitQueue(0, 0)
         self.metadata = 10
         self.ready = True
 
-    def next(self) -> list[Action]:
-        actions: list[Action] = []
+    def next(self) -> Said:
+        said: Said = []
         while self.ready and coordinator.has_room(self.state):
-            actions += self._step(Initialized(self.metadata))
-        return actions
+            said += self.step(Initialized(self.metadata))
+        return said
 
-    def _step(self, event: Event) -> list[Action]:
+    def step(self, event: Event) -> Said:
         self.state, actions = coordinator.step(self.state, event)
-        return actions
+        for action in actions:
+            if isinstance(action, AwaitCommit):
+                self.commits.add(action.result)
+            elif isinstance(action, Revoke):
+                self.commits.revoke(action.txid)
+        return shape(actions) + self.begun()
+
+    def begun(self) -> Said:
+        step = self.commits.next(connected=True, proof_secs=0.0)
+        return [("commit", step.results[0].attempt.transaction_id)] if isinstance(step, Begin) else []
 
     def current(self, txid: int) -> TransactionAttempt:
         return self.state.active[txid].attempt
 
-    def processed(self, txid: int) -> list[Action]:
-        return self._step(Processed(self.current(txid)))
+    def processed(self, txid: int) -> Said:
+        return self.step(Processed(AttemptResult(self.current(txid))))
 
-    def fail(self, txid: int, **more: bool) -> list[Action]:
-        return self._step(Failed(self.current(txid), "cause", **more))
+    def fail(self, txid: int, **more: bool) -> Said:
+        running = self.commits.running
+        if running is not None and running.last == self.current(txid):
+            assert self.commits.finished(failed=True) is None
+        return self.step(Failed(self.current(txid), "cause", **more))
 
-    def committed(self, txid: int) -> list[Action]:
-        return self._step(Committed(self.current(txid))) + self.next()
+    def committed(self, txid: int) -> Said:
+        record = self.commits.finished(failed=False)
+        assert record is not None
+        assert record.attempt == self.current(txid)
+        self.commits.recorded(written=True)
+        return self.step(Committed(record.attempt)) + self.next()
 
 
-def shape(actions: list[Action]) -> list[tuple[object, ...]]:
-    """Return actions as (what, txid, metadata)."""
-    return [
-        ("process", a.attempt.transaction_id, a.metadata)
-        if isinstance(a, Process)
-        else ("commit" if isinstance(a, Commit) else "give up", a.attempt.transaction_id)
-        for a in actions
-    ]
+def shape(actions: list[Action]) -> Said:
+    """Return what is to be processed and given up: (what, txid, metadata)."""
+    said: Said = []
+    for action in actions:
+        if isinstance(action, Process):
+            said.append(("process", action.attempt.transaction_id, action.metadata))
+        elif isinstance(action, GiveUp):
+            said.append(("give up", action.attempt.transaction_id))
+    return said
 
 
 def test_the_steps_of_storms_own_test() -> None:
     hand = Hand(pending_max=4)
-    assert shape(hand.next()) == [("process", n, 10) for n in (1, 2, 3, 4)]
+    assert hand.next() == [("process", n, 10) for n in (1, 2, 3, 4)]
     assert hand.next() == []
     before = {n: hand.current(n) for n in (1, 2, 3, 4)}
-    assert shape(hand.fail(2)) == [("process", n, 10) for n in (2, 3, 4)]
+    assert hand.fail(2) == [("process", n, 10) for n in (2, 3, 4)]
     assert hand.current(1) == before[1]
     assert all(hand.current(n).attempt_id > before[n].attempt_id for n in (2, 3, 4))
     assert hand.processed(2) == []
-    assert shape(hand.processed(1)) == [("commit", 1)]
+    assert hand.processed(1) == [("commit", 1)]
     hand.metadata = 12
-    assert shape(hand.committed(1)) == [("commit", 2), ("process", 5, 12)]
+    assert hand.committed(1) == [("commit", 2), ("process", 5, 12)]
     hand.ready = False
     assert hand.committed(2) == []
-    assert shape(hand.fail(3)) == [("process", 3, 10), ("process", 4, 10), ("process", 5, 12)]
+    assert hand.fail(3) == [("process", 3, 10), ("process", 4, 10), ("process", 5, 12)]
     hand.ready = True
-    assert shape(hand.next()) == [("process", 6, 12)]
-    assert shape(hand.processed(3)) == [("commit", 3)]
+    assert hand.next() == [("process", 6, 12)]
+    assert hand.processed(3) == [("commit", 3)]
     assert hand.processed(4) == []
-    assert shape(hand.fail(3)) == [("process", 3, 10), ("process", 4, 10), ("process", 5, 12), ("process", 6, 12)]
-    assert shape(hand.processed(3)) == [("commit", 3)]
+    assert hand.fail(3) == [("process", 3, 10), ("process", 4, 10), ("process", 5, 12), ("process", 6, 12)]
+    assert hand.processed(3) == [("commit", 3)]
     assert hand.processed(4) == []
     assert hand.next() == []
-    assert shape(hand.committed(3)) == [("commit", 4), ("process", 7, 12)]
+    assert hand.committed(3) == [("commit", 4), ("process", 7, 12)]
 
 
 def test_whatever_belongs_to_an_attempt_that_is_not_current_changes_nothing() -> None:
@@ -92,25 +120,29 @@ def test_whatever_belongs_to_an_attempt_that_is_not_current_changes_nothing() ->
     hand.next()
     old = {n: hand.current(n) for n in (1, 2, 3)}
     hand.fail(1)
-    for event in (Processed(old[1]), Failed(old[2]), Committed(old[1]), Processed(TransactionAttempt(9, 1))):
+    events: tuple[coordinator.Event, ...] = (
+        Failed(old[2]),
+        Committed(old[1]),
+        *(Processed(AttemptResult(a)) for a in (old[1], TransactionAttempt(9, 1))),
+    )
+    for event in events:
         state, actions = coordinator.step(hand.state, event)
         assert (state, actions) == (hand.state, [])
 
 
-def test_an_attempt_that_was_not_told_to_commit_is_not_committed() -> None:
+def test_what_has_not_been_processed_or_is_not_next_cannot_be_committed() -> None:
     hand = Hand(pending_max=2)
     hand.next()
-    assert hand._step(Committed(hand.current(1))) == []
-    assert hand.state.committed == 0
-    hand.processed(2)
-    assert hand._step(Committed(hand.current(2))) == []
-    assert hand.state.committed == 0
+    for txid in (1, 2):
+        with pytest.raises(AssertionError):
+            hand.step(Committed(hand.current(txid)))
+        hand.processed(2)
 
 
 def test_processed_twice_commits_once() -> None:
     hand = Hand(pending_max=2)
     hand.next()
-    assert shape(hand.processed(1)) == [("commit", 1)]
+    assert hand.processed(1) == [("commit", 1)]
     assert hand.processed(1) == []
 
 
@@ -138,24 +170,23 @@ def test_a_batch_that_has_failed_as_often_as_it_may_is_given_up() -> None:
     hand.fail(2)
     hand.fail(1)
     hand.fail(2)
-    (action,) = hand.fail(2)
-    assert isinstance(action, GiveUp)
-    assert (action.attempt.transaction_id, action.failures, action.cause) == (2, 3, "cause")
+    _, actions = coordinator.step(hand.state, Failed(hand.current(2), "cause"))
+    assert actions == [GiveUp(hand.current(2), 3, "cause")]
 
 
 def test_failures_that_are_not_the_batchs_fault_do_not_count() -> None:
     hand = Hand(pending_max=1, failures_max=2)
     hand.next()
     for _ in range(5):
-        assert shape(hand.fail(1, counts=False)) == [("process", 1, 10)]
+        assert hand.fail(1, counts=False) == [("process", 1, 10)]
     hand.fail(1)
-    assert shape(hand.fail(1)) == [("give up", 1)]
+    assert hand.fail(1) == [("give up", 1)]
 
 
 def test_a_step_copies_little_of_ten_thousand_active_transactions() -> None:
     state, _ = coordinator.start(0, dict.fromkeys(range(1, 10_001)), epoch=1, pending_max=10_000)
     for txid in range(1, 10_001):
-        state, _ = coordinator.step(state, Processed(state.active[txid].attempt))
+        state, _ = coordinator.step(state, Processed(AttemptResult(state.active[txid].attempt)))
     before, first = state, state.active[1].attempt
     tracemalloc.start()
     try:
@@ -164,6 +195,6 @@ def test_a_step_copies_little_of_ten_thousand_active_transactions() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert shape(actions) == [("commit", 2)]
+    assert actions == []
     assert (len(state.active), len(before.active)) == (10_000, 10_000)
     assert peak < 50_000, "a dict of all of them takes 300,000 bytes"

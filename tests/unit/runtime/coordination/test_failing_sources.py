@@ -12,7 +12,7 @@ from stormline import FailedException, TransactionalTopologyBuilder, Transaction
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.cluster.in_process_engine import InProcessEngine
 from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.coordination.topology_runner import IDLE_SECS
+from stormline.runtime.coordination.next_wave import IDLE_SECS
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import Op
 from stormline.topology.compiler import compile_topology

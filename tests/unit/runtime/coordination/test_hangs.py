@@ -133,7 +133,7 @@ def test_a_commit_that_hangs_keeps_a_topology_that_stops_by_an_error_for_a_while
         EVENTS["go on"].set()
 
 
-class Deaf:
+class Deaf(InProcessEngine):
     """An engine whose first job begins after it was cancelled, and then goes on until it is cancelled again."""
 
     def __init__(self) -> None:

@@ -131,7 +131,7 @@ def test_a_driver_that_was_taken_over_unawares_begins_no_commit(monkeypatch: pyt
     server = MemoryStateServer()
     rows: dict[int, list[Any]] = {0: [1]}
     topology = line("t", rows, 1, lambda b: b.set_bolt("store", Store("t")).shuffle_grouping("spout"))
-    monkeypatch.setattr("stormline.runtime.coordination.committer.PROOF_SECS", 0.0)
+    monkeypatch.setattr("stormline.runtime.coordination.commit_queue.PROOF_SECS", 0.0)
     with InProcessCluster(server) as cluster:
         handle = cluster.submit_topology("t", {}, topology)
         handle.await_drained(30)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,7 @@ def test_a_process_of_another_user_that_may_not_be_signalled_is_not_taken_for_de
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(machine_module, "PROC", tmp_path)
-    monkeypatch.setattr(machine_module.os, "kill", refused)
+    monkeypatch.setattr(os, "kill", refused)
     assert ME.alive(REAL.machine) is None
 
 
@@ -81,7 +82,7 @@ def test_of_another_machine_nothing_is_known(other: dict[str, str]) -> None:
 
 
 def test_where_process_ids_mean_something_else_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_module.os, "getpid", lambda: 0)
+    monkeypatch.setattr(os, "getpid", lambda: 0)
     assert ME.alive(REAL.machine) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_topology
 from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch
@@ -41,7 +41,7 @@ class Hand:
         if attempt not in self.tasks:
             planned = self.env.plan.components["count"]
             declaration = planned.component.streams["default"]
-            output = Output(declaration, [self.caught])
+            output = Output(declaration, [cast(Any, self.caught)])
             collector = TaskCollector(planned, planned.tasks[0], attempt, {"default": output})
             made = begin_batch(self.env, "count", planned.tasks[0], attempt, collector, lambda failure: None)
             assert isinstance(made, BatchBoltTask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -37,7 +37,7 @@ def collector(*routes: Caught) -> TaskCollector:
     }
     component = Component("words", ComponentKind.BATCH_BOLT, object(), 1, False, streams, {}, {})  # type: ignore[arg-type]
     planned = PlannedComponent(component, (7,), 0, None)
-    outputs = {name: Output(stream, routes) for name, stream in streams.items()}
+    outputs = {name: Output(stream, cast(Any, routes)) for name, stream in streams.items()}
     return TaskCollector(planned, 7, ATTEMPT, outputs)
 
 

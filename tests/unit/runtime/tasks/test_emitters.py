@@ -242,6 +242,7 @@ def test_a_commit_that_is_abandoned_while_the_emitter_emits_is_not_begun_afterwa
     committing.join()
     go_on.set()
     emitting.join()
+    assert failures[0] is not None
     assert "it was abandoned" in failures[0].message
     assert made[0].calls == []
     assert env.emitters.emit(1, lambda emitter: emitter) is made[0], "it emits on"

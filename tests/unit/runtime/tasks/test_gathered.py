@@ -137,7 +137,7 @@ def test_two_attributes_that_share_an_object_share_it_afterwards() -> None:
         (sqlite3.connect(":memory:", check_same_thread=False), "a sqlite3.Connection"),
         (threading.Lock(), "a _thread.lock"),
         (iter([1]), "a builtins.list_iterator"),
-        ((n for n in ()), "a builtins.generator"),
+        ((n for n in "a"), "a builtins.generator"),
         (type("Local", (), {}), "what cannot travel (Can't pickle <class "),
         (Point(1, 2), "a tests.unit.runtime.tasks.test_gathered.Point"),
     ],

@@ -127,11 +127,11 @@ def test_what_changes_nothing_beside_is_executed_on_the_executors(how: str) -> N
 class NamesOneSo(Store):
     """Has an attribute of its own that is named `gathers`."""
 
-    gathers = None
+    gathers: Any = None
 
     def prepare(self, conf: Any, context: Any, collector: Any, batch_id: TransactionAttempt) -> None:
         super().prepare(conf, context, collector, batch_id)
-        self.gathers: Any = []
+        self.gathers = []
         self.last = None
 
     def execute(self, tup: Tuple) -> None:

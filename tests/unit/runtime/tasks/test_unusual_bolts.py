@@ -203,7 +203,7 @@ def test_a_bolt_whose_helpers_point_back_to_it_is_one_bolt_after_its_travel() ->
 
 def test_a_conf_can_be_copied_and_the_copy_is_the_bolts_own() -> None:
     env = TaskEnvironment(compile_topology(line("t", {}, 1)), 1)
-    conf = env.conf("spout")
+    conf: Any = env.conf("spout")
     for copied in (copy.copy(conf), copy.deepcopy(conf), conf.copy()):
         assert copied == conf
         copied["mine"] = 1

@@ -116,8 +116,19 @@ def conf() -> Config:
     config = Config()
     for cls in (Level, Colour, Letter, Half, Pair, Money):
         config.register_serialization(cls)
-    for cls in (Celsius, Fraction, np.int64, np.int8, np.uint64, np.float64, np.float32, np.float16, np.bool_, np.str_):
-        config.register_serialization(cls, ByText)
+    for other in (
+        Celsius,
+        Fraction,
+        np.int64,
+        np.int8,
+        np.uint64,
+        np.float64,
+        np.float32,
+        np.float16,
+        np.bool_,
+        np.str_,
+    ):
+        config.register_serialization(other, ByText)
     config.register_serialization(np.datetime64, ByText)
     config.register_serialization(Tagged, ByHeld)
     config.register_serialization(AnyCase, Lowered)

@@ -373,7 +373,7 @@ def test_a_direct_stream_is_never_routed_by_choice() -> None:
     from stormline.runtime.tuples.partitioning import direct
 
     with pytest.raises(DirectStreamMismatch, match=r"needs emit_direct"):
-        direct([ATTEMPT])
+        direct([ATTEMPT])  # type: ignore[list-item]
 
 
 def test_fields_are_named_by_the_declaration() -> None:

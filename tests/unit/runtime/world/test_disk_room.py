@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stormline.runtime.errors import DiskFull
-from stormline.runtime.world import disk_room
 from stormline.runtime.world.disk_room import check_room
 
 
@@ -25,7 +25,7 @@ def test_a_full_disk_is_refused_with_its_free_bytes_and_a_remedy(
     def fail(**options: Any) -> None:
         raise OSError(number, "No more")
 
-    monkeypatch.setattr(disk_room.tempfile, "TemporaryFile", fail)
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
     if not refused:
         check_room(tmp_path, "the state", "name another")
         return

@@ -9,6 +9,7 @@ import pytest
 
 from stormline.spouts.file import FileTransactionalSpout, byte_ranges
 from stormline.spouts.file.errors import FileChanged, FileVanished
+from stormline.spouts.file.metadata import Progress
 from tests.kits.file_spout import Run, numbers, write
 
 pytestmark = pytest.mark.usefixtures("in_tmp")
@@ -108,6 +109,7 @@ def test_a_file_cut_off_while_it_is_read_halts(monkeypatch: pytest.MonkeyPatch) 
     write("a.csv", numbers(1, 10_000))
     run = half_read()
     size = os.path.getsize("a.csv")
+    assert isinstance(run.coordinator._progress, Progress)
     at = run.coordinator._progress.at
     assert at is not None
     monkeypatch.setattr("os.fstat", lambda _: os.stat_result((0,) * 6 + (size,) + (0,) * 3))

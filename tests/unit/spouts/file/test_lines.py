@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from stormline.spouts.file import FileTransactionalSpout
 from stormline.spouts.file.errors import BadHeader, BadLine, FileChanged, FileVanished, UnusableFile
+from stormline.topology.contracts import Collector
 from stormline.topology.errors import FailedException, MissingExtra, UnknownField
-from tests.kits.file_spout import Run, declared_fields
+from tests.kits.file_spout import Run, context, declared_fields
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -245,13 +246,13 @@ class TestParquet:
         import pyarrow as pa
 
         from stormline.topology.attempt import TransactionAttempt
-        from tests.kits.file_spout import FakeContext, Gathered
+        from tests.kits.file_spout import Gathered
 
         pq.write_table(pa.table({"n": list(range(100))}), tmp_path / "a.parquet", row_group_size=60)
         spout = FileTransactionalSpout(tmp_path / "a.parquet", format="parquet", rows_per_batch=9)
-        emitter, gathered = spout.get_emitter({}, FakeContext()), Gathered()
+        emitter, gathered = spout.get_emitter({}, context()), Gathered()
         for batch in Run(spout).plan_all():
-            emitter.emit_batch(TransactionAttempt(1, 1), batch, gathered)
+            emitter.emit_batch(TransactionAttempt(1, 1), batch, cast(Collector, gathered))
         assert [values[1] for values in gathered.values] == list(range(100))
 
     def test_nanoseconds_come_as_microseconds_or_halt(self, tmp_path: Path, pq: Any) -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,7 +35,7 @@ from stormline.spouts.file.merged_metadata import MergedProgress, from_bits, to_
 from stormline.spouts.file.order_key import FIRST, is_stored_key, key_of, order_key, stored_key
 from stormline.spouts.file.rows import RowProblem
 from stormline.topology.errors import CorruptData, FailedException, UnknownField
-from tests.kits.file_spout import FakeContext, Gathered, Run, write
+from tests.kits.file_spout import Gathered, Run, context, write
 
 pytestmark = pytest.mark.usefixtures("in_tmp")
 
@@ -230,7 +230,9 @@ def test_batches_take_turns_among_the_tasks_and_each_is_emitted_whole_by_one() -
         rows = []
         for task in range(3):
             gathered = Gathered()
-            run.spout.get_emitter({}, FakeContext(3, task)).emit_batch(TransactionAttempt(txid, 1), metadata, gathered)
+            run.spout.get_emitter({}, context(3, task)).emit_batch(
+                TransactionAttempt(txid, 1), metadata, cast(Collector, gathered)
+            )
             rows.append([values[2] for values in gathered.values])
         assert rows[txid % 3] == ["a1", "b2", "a3"]
         assert sorted(map(len, rows)) == [0, 0, 3]

@@ -1,0 +1,153 @@
+"""Faults of who decides the order of commits: the commit queue."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Killer, Mutant
+
+QUEUE = "runtime/coordination/commit_queue.py"
+
+COMMIT_QUEUE = (
+    Mutant(
+        "any-commit-is-next",
+        "1 order",
+        "What waits first commits next, whatever is recorded: the one after one that failed, too.",
+        QUEUE,
+        "head = self.waiting.get(self.committed + 1)",
+        "head = self.waiting.get(min(self.waiting, default=0))",
+    ),
+    Mutant(
+        "failed-commit-counts",
+        "1 order",
+        "The next commit begins after one that failed, as after one that is recorded.",
+        QUEUE,
+        "            self.running = None\n            return None\n",
+        "            self.running, self.committed = None, running.last.transaction_id\n            return None\n",
+    ),
+    Mutant(
+        "record-without-answer-counts",
+        "1 order",
+        "The next commit begins after a record that may not have been written: whose driver, which has lost its "
+        "ownership by that, would be kept from it only by its certainty.",
+        QUEUE,
+        "        if written:\n",
+        "        if running:\n",
+        killer=Killer.MODEL,
+    ),
+    Mutant(
+        "counts-one-too-many",
+        "1 order",
+        "Off by one: with a record the transaction after it counts as committed, too.",
+        QUEUE,
+        "            self.committed = running.last.transaction_id\n",
+        "            self.committed = running.last.transaction_id + 1\n",
+    ),
+    Mutant(
+        "record-does-not-count",
+        "liveness",
+        "When a transaction is recorded, the next one that waits does not begin.",
+        QUEUE,
+        "if written:\n            self.committed = running.last.transaction_id\n",
+        "if written:\n            self.committed = running.last.transaction_id - 1\n",
+    ),
+    Mutant(
+        "revoked-commit-is-recorded",
+        "3 attempts",
+        "An overdue attempt, whose commit was revoked, is recorded when it ends well: the commit phase, which "
+        "has been abandoned, says only in most cases that it failed.",
+        QUEUE,
+        "if failed or running.stage is Stage.REVOKED:",
+        "if failed:",
+        killer=Killer.MODEL,
+    ),
+    Mutant(
+        "failed-commit-keeps-its-place",
+        "liveness",
+        "A commit that has failed keeps its place, as if it ran on: nothing begins any more.",
+        QUEUE,
+        "            self.running = None\n            return None\n        running.stage",
+        "            return None\n        running.stage",
+    ),
+    Mutant(
+        "begins-beside-a-revoked-one",
+        "3 attempts",
+        "The next attempt of a transaction begins to commit while the one that was revoked still runs.",
+        QUEUE,
+        "if head is None or self.running is not None:",
+        "if head is None or (self.running is not None and self.running.stage is not Stage.REVOKED):",
+        killer=Killer.MODEL,
+    ),
+    Mutant(
+        "begins-twice",
+        "7 one execution",
+        "What has begun to commit keeps its place in the queue: after a failure the same attempt begins once more.",
+        QUEUE,
+        "            del self.waiting[result.attempt.transaction_id]\n",
+        "            assert result.attempt.transaction_id in self.waiting\n",
+    ),
+    Mutant(
+        "begun-not-noted",
+        "2 sameness",
+        "The queue does not note that a commit has begun, of which effects may have happened.",
+        QUEUE,
+        "        self.begun = self.running.last.transaction_id\n",
+        "        self.begun = self.committed\n",
+    ),
+    Mutant(
+        "begun-forgotten-with-a-failure",
+        "2 sameness",
+        "With a commit that failed it is forgotten that effects of it may have happened.",
+        QUEUE,
+        "REVOKED:\n            self.running = None\n",
+        "REVOKED:\n            self.running, self.begun = None, self.committed\n",
+    ),
+    Mutant(
+        "failed-while-it-is-recorded",
+        "3 attempts",
+        "An attempt whose commit is just being recorded fails by its deadline all the same.",
+        QUEUE,
+        "if self.running is None or self.running.stage is Stage.RECORDING:",
+        "if self.running is None:",
+    ),
+    Mutant(
+        "revokes-only-one",
+        "4 failure",
+        "Equality where order is meant: with a failed attempt only its own commit is taken back, not the later ones.",
+        QUEUE,
+        "if waiting >= txid]",
+        "if waiting == txid]",
+    ),
+    Mutant(
+        "revokes-from-one-too-late",
+        "4 failure",
+        "Off by one: the transaction right after one that failed keeps its place, with an attempt that is over.",
+        QUEUE,
+        "waiting >= txid",
+        "waiting > txid + 1",
+    ),
+    Mutant(
+        "commits-without-connection",
+        "6 fencing",
+        "A commit begins while the connection to ZooKeeper is suspended.",
+        QUEUE,
+        "if not connected:",
+        "if not connected and self.stopping:",
+        seeds_max=3000,
+    ),
+    Mutant(
+        "proves-nothing",
+        "6 fencing",
+        "A commit begins however old the last proof of the ownership is.",
+        QUEUE,
+        "if proof_secs > PROOF_SECS and",
+        "if proof_secs > 3600 * PROOF_SECS and",
+    ),
+    Mutant(
+        "proves-once",
+        "6 fencing",
+        "A commit begins after a proof of the ownership that was too old when it came: the driver had slept.",
+        QUEUE,
+        "self.proofs_asked < PROOF_TRIES:",
+        "self.proofs_asked < 1:",
+        seeds_max=3000,
+    ),
+)

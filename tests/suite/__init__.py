@@ -1,0 +1,1 @@
+"""The suite: what `make test` and `make proof` run, in parts, side by side."""

@@ -1,0 +1,97 @@
+"""`python -m tests.suite test`, or `proof`: run the suite in parts, side by side, and tell where the time went."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+
+from tests.suite.lanes import Ended, Job, Lanes
+from tests.suite.parts import PROOF, TEST, Part, files
+from tests.suite.report import Case, cases_of, summary, where_time_went
+
+LANES_MAX = 4
+"""More would want more memory than machines have: each may hold a Spark."""
+
+SUITES = {"test": (TEST, "not proof"), "proof": (PROOF, "proof")}
+
+
+def _jobs(parts: Sequence[Part], marked: str, folder: Path) -> list[Job]:
+    return [
+        Job(part, _command(part, paths, marked, folder), _log(part, folder)) for part, paths in files(parts).items()
+    ]
+
+
+def _command(part: Part, paths: Sequence[str], marked: str, folder: Path) -> tuple[str, ...]:
+    if part.command:
+        return part.command
+    here = _place(part, folder)
+    own = ("--basetemp", str(here / "tmp"), "-o", f"cache_dir={here / 'cache'}", "--junitxml", str(here / "junit.xml"))
+    return (sys.executable, "-m", "pytest", "-m", marked, *own, *paths)
+
+
+def _place(part: Part, folder: Path) -> Path:
+    return folder / part.name.replace(" ", "-")
+
+
+def _log(part: Part, folder: Path) -> Path:
+    place = _place(part, folder)
+    place.mkdir()
+    return place / "log"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)  # all is ended now; that takes a while, and must not be broken off
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suite", description=__doc__)
+    parser.add_argument("suite", choices=sorted(SUITES))
+    parser.add_argument("--lanes", type=int, default=min(max(2, os.cpu_count() or 2), LANES_MAX), metavar="N")
+    options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    parts, marked = SUITES[options.suite]
+    begun = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="stormline-suite-"))
+    _say(f"{options.suite}: {len(parts)} parts, {options.lanes} at once; logs are in {folder}")
+    ended: list[Ended] = []
+    cases: list[Case] = []
+    try:
+        with closing(Lanes(options.lanes, _say).run(_jobs(parts, marked, folder))) as running:
+            for one in running:
+                ended.append(one)
+                ran = cases_of(_place(one.job.part, folder) / "junit.xml")
+                cases += ran
+                if one.code:
+                    _say(one.job.log.read_text(errors="replace"))
+                _say(summary(one, ran))
+    except KeyboardInterrupt:
+        _say(f"stopped; logs are in {folder}")
+        return 130
+    _say(where_time_went(ended, cases, time.monotonic() - begun))
+    failed = [one.job.part.name for one in ended if one.code]
+    if failed:
+        _say(f"FAILED: {', '.join(failed)}; logs are in {folder}")
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

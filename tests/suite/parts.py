@@ -1,0 +1,78 @@
+"""Parts of the suite: each is one process, which takes from some seconds to some minutes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One process of the suite.
+
+    Args:
+        paths: the tests that it runs: files, folders or patterns, from the root. A file that two parts could run
+            belongs to the one that names it most closely: what a part says of a folder is what no other part names
+            of it.
+        command: what it runs in place of tests.
+        alone: it needs the machine for itself: it uses all cores by itself, or breaks things in real time.
+    """
+
+    name: str
+    paths: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    alone: bool = False
+
+
+LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).parent)))
+
+# First those that run alone, then the longest, so that the last ones end together.
+TEST = (
+    Part("simulation", ("tests/simulation",), alone=True),
+    Part("chaos", ("tests/cluster/test_chaos.py",)),
+    Part("spark contract", ("tests/spark/test_running.py",)),
+    Part("servers", ("tests/cluster",)),
+    Part("runtime", ("tests/unit/runtime", "tests/unit/simulation", "tests/model")),
+    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
+    LINT,
+    Part("spark", ("tests/spark",)),
+    Part("unit", ("tests",)),
+    Part("spark cluster", ("tests/cluster/test_spark_submit.py",)),
+)
+"""What `make test` runs: all tests but the proofs."""
+
+PROOF = (
+    Part("simulation", ("tests/simulation",), alone=True),
+    Part("mutants", ("tests/mutants",), alone=True),
+    Part("chaos", ("tests/cluster/test_chaos.py",), alone=True),
+    Part("killed drivers", ("tests/cluster/test_kill*.py", "tests/cluster/test_flight_delays_killed.py")),
+    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
+    Part("cluster", ("tests/cluster",)),
+    Part("spark", ("tests/spark",)),
+    Part("fuzz", ("tests",)),
+)
+"""What `make proof` runs: the tests that are marked so."""
+
+
+def files(parts: Sequence[Part], root: Path = ROOT) -> dict[Part, list[str]]:
+    """Return the files of tests of each part, from `root`: each file is in one of them."""
+    found: dict[Part, list[str]] = {part: [] for part in parts}
+    for file in sorted(root.glob("tests/**/test_*.py")):
+        path = file.relative_to(root)
+        naming = [(_closeness(name, path), part) for part in parts for name in part.paths]
+        closest = max(naming, key=lambda named: named[0], default=None)
+        if closest is None or not closest[0]:
+            raise ValueError(f"no part of the suite names {path}: see tests/suite/parts.py")
+        found[closest[1]].append(str(path))
+    return found
+
+
+def _closeness(name: str, path: Path) -> int:
+    """Tell how closely a name means a file: by its depth, a file more than its folder; 0: not at all."""
+    if path.match(name):
+        return 2 * len(path.parts)
+    return 2 * len(Path(name).parts) - 1 if path.is_relative_to(name) else 0
