@@ -49,7 +49,7 @@ class Process:
         self._attempts = 0
 
     def begin(self, txid: int, commit_id: int | None = None, scope: str = WHOLE_TOPOLOGY, attempt: int = 0) -> Any:
-        """Return the `OneCommit` of a commit phase that begins; a transaction has one commit id unless given another."""
+        """Return the `OneCommit` of a commit phase that begins; a transaction has one commit id unless told."""
         self._attempts += 1
         made = TransactionAttempt(txid, attempt or (self.epoch - 1) * 1000 + self._attempts)
         return OneCommit(self, made, 7000 + txid if commit_id is None else commit_id, scope)
