@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("topology", "bolts", "spouts", "runtime", "cli")
+ROOMS = ("topology", "bolts", "spouts", "runtime", "cli", "state")
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
