@@ -68,7 +68,7 @@ def main() -> int:
         signal.signal(number, _stop)
     parts, marked = SUITES[options.suite]
     begun = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="stormline-suite-"))
+    folder = Path(tempfile.mkdtemp(prefix="suite-"))
     _say(f"{options.suite}: {len(parts)} parts, {options.lanes} at once; logs are in {folder}")
     ended: list[Ended] = []
     cases: list[Case] = []
