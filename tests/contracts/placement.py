@@ -20,19 +20,7 @@ from stormline import (
     TransactionalTopologyBuilder,
 )
 from stormline.runtime.errors import TooManyAttempts, TopologyFailed
-from tests.kits.components import (
-    LEDGERS,
-    NO_FAULT,
-    Basic,
-    Batch,
-    CommitterSpout,
-    Counting,
-    Fault,
-    Ranges,
-    eventually,
-    line,
-    numbers,
-)
+from tests.kits.components import LEDGERS, NO_FAULT, Basic, Batch, Counting, Fault, eventually, line, numbers
 from tests.kits.placement import (
     Buckets,
     CommittingNotes,
@@ -43,6 +31,7 @@ from tests.kits.placement import (
     Notes,
     WordCount,
 )
+from tests.kits.spouts import CommitterSpout, Ranges
 
 EXECUTORS = {Config.TOPOLOGY_COMMIT_PLACEMENT: "executors"}
 PLACED = {"topology.max.spout.pending": 4, **EXECUTORS}

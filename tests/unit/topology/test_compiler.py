@@ -21,8 +21,8 @@ from stormline.topology.graph import graph_of
 from stormline.topology.grouping import Grouping, GroupingKind
 from stormline.topology.plan import Placement, Plan, Transfer
 from stormline.topology.topology import Topology
-from tests.kits.components import CommitterSpout, Ranges
 from tests.kits.declaring import Batch, Commits, Spout, builder, memory_spout
+from tests.kits.spouts import CommitterSpout, Ranges
 
 LOCAL, EXCHANGE, COMMIT = Transfer.LOCAL, Transfer.EXCHANGE, Transfer.COMMIT
 Bolts = dict[str, tuple[Sequence[str], dict[str, Any]]]

@@ -31,7 +31,8 @@ from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.grouping import CustomStreamGrouping
-from tests.kits.components import LEDGERS, Batch, CommittingTrail, PartitionedSpout, Ranges, Store, line, numbers
+from tests.kits.components import LEDGERS, Batch, CommittingTrail, Store, line, numbers
+from tests.kits.spouts import PartitionedSpout, Ranges
 
 PENDING_4 = {"topology.max.spout.pending": 4}
 
