@@ -67,6 +67,24 @@ class StateElsewhere(StormlineError, RuntimeError):
     """User state was asked for where it is not kept."""
 
 
+class NotCommitting(StormlineError, RuntimeError):
+    """A component asked to take part in a commit phase that does not run here, or has ended."""
+
+    @classmethod
+    def of(cls, component: str, attempt: object) -> NotCommitting:
+        """Return it with the message for a component that asks in the wrong place.
+
+        Args:
+            component (str): Who asks.
+            attempt (object): Whose commit phase it asks for.
+        """
+        return cls(
+            f"component {component!r} asks to take part in the commit of {attempt}, which does not run here now; use "
+            "a store in finish_batch() of a committer, or of a bolt downstream of one, with the attempt that its "
+            "prepare() was given; where a bolt declares gathers, its prepare() and execute() run before the commit"
+        )
+
+
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_participants import CommitParticipant, CommitResource
 from stormline.topology.fields import Fields
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.hooks import ITaskHook
@@ -85,6 +86,25 @@ class TopologyContext(Protocol):
 
         Raises:
             UnknownAttempt: this process does not work on `attempt`.
+        """
+
+    def take_part(
+        self, attempt: TransactionAttempt, key: Hashable, open_resource: Callable[[], CommitResource]
+    ) -> CommitParticipant:
+        """Return what takes part in the commit phase of `attempt` under `key`; begun if it is asked for first.
+
+        It is the same for all components and tasks in the driver, and prepared, committed or aborted when all of them
+        have finished: see `CommitParticipant`. On the executors each task has one of its own. Stores of
+        `stormline.state` come by it; so may a resource of your own.
+
+        Args:
+            attempt (TransactionAttempt): The one at hand, which `prepare` was given.
+            key (Hashable): By which all that mean the same resource know it.
+            open_resource (Callable[[], CommitResource]): Called once in each process, for the first that asks for
+                `key`; what it returns is closed with the topology.
+
+        Raises:
+            NotCommitting: the commit phase of `attempt` does not run here.
         """
 
     def get_storm_id(self) -> str:

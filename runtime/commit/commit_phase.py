@@ -18,6 +18,7 @@ from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
 from stormline.runtime.tasks.collector import Route
 from stormline.runtime.tasks.commit_calls import COMMIT_CALLS
+from stormline.runtime.tasks.commit_participants import CommitParticipants
 from stormline.runtime.tasks.gathered import restore_gathered
 from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.task_environment import TaskEnvironment
@@ -30,6 +31,7 @@ from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.wanted import while_wanted
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY
 from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
@@ -39,9 +41,17 @@ from stormline.topology.readings import Readings, merge_into
 class CommitTask:
     """One task of a deferred bolt in one commit. `executing_secs`: how long it prepared and executed."""
 
-    def __init__(self, env: TaskEnvironment, planned: PlannedComponent, task: int, result: AttemptResult) -> None:
+    def __init__(
+        self,
+        env: TaskEnvironment,
+        planned: PlannedComponent,
+        task: int,
+        result: AttemptResult,
+        participants: CommitParticipants,
+    ) -> None:
         self._env = env
         self._planned = planned
+        self.participants = participants
         self._attempt = result.attempt
         self.task = task
         self.sent: list[Delivery] = []
@@ -102,6 +112,7 @@ class CommitTask:
         self.collector.close()
 
     def _prepare(self) -> None:
+        self._context.participants = self.participants
         if self.basic:
             self._context.count_into({})  # what a commit that failed has counted
         else:
@@ -151,13 +162,20 @@ class CommitTask:
 class _Turn:
     """What has its turn together: one commit stage of the plan."""
 
-    def __init__(self, env: TaskEnvironment, components: Sequence[str], result: AttemptResult, engine: CommitEngine):
+    def __init__(
+        self,
+        env: TaskEnvironment,
+        components: Sequence[str],
+        result: AttemptResult,
+        engine: CommitEngine,
+        participants: CommitParticipants,
+    ) -> None:
         here: list[PlannedComponent] = []
         there: list[PlannedComponent] = []
         for planned in (env.plan.components[name] for name in components):
             (there if planned.commit_placement is Placement.EXECUTORS else here).append(planned)
         self._env = env
-        self.here = [CommitTask(env, planned, task, result) for planned in here for task in planned.tasks]
+        self.here = [CommitTask(env, planned, task, result, participants) for planned in here for task in planned.tasks]
         self.there = ExecutorTurn(env, there, result, engine) if there else None
 
     def run(self, inbox: Mapping[int, Sequence[Delivery]], caller: object) -> None:
@@ -207,10 +225,24 @@ class CommitPhase:
         self._abandoned = False
         self._engine = engine
         self._emitters_metrics: Readings = {}
-        self._turns = [_Turn(env, components, result, engine) for components in env.plan.commit_stages]
+        self._participants = env.participants(self.attempt, WHOLE_TOPOLOGY)
+        self._turns = [
+            _Turn(env, components, result, engine, self._participants) for components in env.plan.commit_stages
+        ]
 
     def run(self) -> Failure | None:
-        """Run it to its end; return why it failed, or None."""
+        """Run it to its end, that of all who take part; return why it failed, or None."""
+        try:
+            failure = self._run_turns()
+            if failure is None:
+                failure = self._participants.commit(lambda: not self._abandoned)
+        finally:  # nothing is left where all have committed
+            self._participants.abort()
+        if self._abandoned:
+            return Failure("the commit phase", None, "it was abandoned", counts=False)
+        return failure
+
+    def _run_turns(self) -> Failure | None:
         failure = self._commit_emitters()
         inbox: dict[int, list[Delivery]] = {}
         for turn in self._turns:
@@ -220,8 +252,6 @@ class CommitPhase:
             failure = turn.failure()
             for delivery in turn.sent():
                 inbox.setdefault(delivery.target_task, []).append(delivery)
-        if self._abandoned:
-            return Failure("the commit phase", None, "it was abandoned", counts=False)
         return failure
 
     def _commit_emitters(self) -> Failure | None:
@@ -241,10 +271,12 @@ class CommitPhase:
         def commit(emitter: Any) -> None:
             if self._abandoned:  # while the emitter emitted
                 raise CallAbandoned("the commit was abandoned")
+            context = self._env.context(self._env.plan.spout.id, task)
+            context.participants = self._participants
             try:
                 emitter.commit(self.attempt)
             finally:  # the emitter counts for all attempts, one after another
-                self._env.context(self._env.plan.spout.id, task).count_into(self._emitters_metrics)
+                context.count_into(self._emitters_metrics)
 
         self._env.emitters.call(task, commit, self)
 

@@ -57,7 +57,13 @@ class ExecutorPart:
         env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
         result = AttemptResult(part.attempt, deferred={task.task: task.given for task in part.tasks})
         self._tasks = [
-            CommitTask(env, env.plan.components[env.component_of(remote.task)], remote.task, result)
+            CommitTask(
+                env,
+                env.plan.components[env.component_of(remote.task)],
+                remote.task,
+                result,
+                env.participants(part.attempt, self._scope(remote.task)),
+            )
             for remote in part.tasks
         ]
         if self._abandoned:
@@ -67,12 +73,22 @@ class ExecutorPart:
         run_side_by_side(env.world, calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
+    def _scope(self, task: int) -> str:
+        """Name what a task commits by itself; with another parallelism it has other keys, so another name."""
+        planned = self._env.plan.components[self._env.component_of(task)]
+        return f"{planned.id}:{planned.tasks.index(task)}/{len(planned.tasks)}"
+
     def _run_task(self, part: CommitPart, task: CommitTask, replies: list[TaskReply]) -> None:
-        task.run(())
-        sent: list[Delivery] | Failure | None = task.failure
-        if sent is None:  # the user's serializers write here
-            of = UserCode(task.component, task.task, part.attempt, self._env.calls)
-            sent = run_guarded(of, "emit", packed, task.sent, self._env)
+        try:
+            task.run(())
+            sent: list[Delivery] | Failure | None = task.failure
+            if sent is None:  # the user's serializers write here
+                of = UserCode(task.component, task.task, part.attempt, self._env.calls)
+                sent = run_guarded(of, "emit", packed, task.sent, self._env)
+            if not isinstance(sent, Failure):
+                sent = task.participants.commit(lambda: not self._abandoned) or sent
+        finally:  # nothing is left where all have committed
+            task.participants.abort()
         if isinstance(sent, Failure):
             replies.append(TaskReply(task.task, failure=sent, metrics=task.metrics))
         else:

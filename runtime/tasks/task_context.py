@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric
+from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric, NotCommitting
+from stormline.runtime.tasks.commit_participants import CommitParticipants, OpenResource
 from stormline.runtime.tasks.task_metrics import TaskMetrics
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_participants import CommitParticipant
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Conf
 from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream, did_you_mean
@@ -32,6 +34,8 @@ class TaskContext(TopologyContext):
     nothing was, `metrics` is None and `hooks` is empty: who counts or wraps looks no further.
     """
 
+    participants: CommitParticipants | None = None
+    """Those of the commit phase in which the task has, or last had, its turn."""
     metrics: TaskMetrics | None = None
     hooks: tuple[ITaskHook, ...] = ()
     _prepared = False
@@ -150,6 +154,12 @@ class TaskContext(TopologyContext):
                 f"component {self._component!r} asks for the commit id of {attempt}, on which this process does not "
                 "work (any more); ask for that of the attempt that `prepare`, or `commit`, was given"
             ) from None
+
+    def take_part(self, attempt: TransactionAttempt, key: Hashable, open_resource: OpenResource) -> CommitParticipant:
+        """Return what takes part in the commit phase of `attempt` under `key`."""
+        if self.participants is None:
+            raise NotCommitting.of(self._component, attempt)
+        return self.participants.take_part(self._component, attempt, key, open_resource)
 
     # ------------------------------------------------------------------------------------ metrics and hooks
 

@@ -12,6 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from stormline.runtime.tasks.commit_participants import CommitParticipants, CommitResources
 from stormline.runtime.tasks.commit_threads import CommitThreads
 from stormline.runtime.tasks.emitters import Emitters
 from stormline.runtime.tasks.task_context import TaskContext
@@ -24,6 +25,7 @@ from stormline.runtime.tuples.packing import unregistered_field
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.world import REAL, World
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_participants import CommitToken
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
 from stormline.topology.contracts import AnyBatchBolt, Conf, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidRegistration, UnregisteredClass
@@ -104,6 +106,7 @@ class TaskEnvironment:
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self.emitters = Emitters(world, self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads(world)
+        self.commit_resources = CommitResources(world)
         self.calls = Calls(world)
         self.closed = world.event()
         self._keys: dict[int, Key] = {}
@@ -145,6 +148,14 @@ class TaskEnvironment:
             for attempt in [old for old in self.commit_ids if over(old)]:
                 del self.commit_ids[attempt]
             self.commit_ids.update(commit_ids)
+
+    def participants(self, attempt: TransactionAttempt, scope: str) -> CommitParticipants:
+        """Return what is to take part in a commit phase: nothing yet."""
+
+        def token() -> CommitToken:  # not before it is asked for: an attempt that was taken back has none any more
+            return CommitToken(self.plan.topology_id, scope, self.epoch, attempt, self.commit_ids[attempt])
+
+        return CommitParticipants(self.commit_resources, attempt, token, self.registry, self.calls)
 
     def component_of(self, task: int) -> str:
         """Return the component of a task id."""
@@ -286,7 +297,7 @@ class TaskEnvironment:
         closes: list[Callable[[], None]]
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
-        closes += [*self.emitters.closes(), self.commit_threads.close]
+        closes += [*self.emitters.closes(), self.commit_threads.close, *self.commit_resources.closes()]
         closes += [context.clean_up for context in list(self._contexts.values())]
         for close in closes:
             try:

@@ -9,7 +9,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-COPIED = ("stormline", "topology", "bolts", "spouts", "runtime", "tests/simulation", "tests/model", "tests/mutants")
+COPIED = (
+    "stormline",
+    "topology",
+    "bolts",
+    "spouts",
+    "state",
+    "runtime",
+    "tests/simulation",
+    "tests/model",
+    "tests/mutants",
+)
 """All that a hunt imports of this project."""
 
 

@@ -54,7 +54,7 @@ def test_the_python_blocks_of_a_page_run_as_one_script(tmp_path: Path, name: str
 
 def test_modules_that_the_architecture_names_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rooms = ("topology", "runtime", "cli", "spouts", "bolts")
+    rooms = ("topology", "runtime", "cli", "spouts", "bolts", "state")
     for name in re.findall(r"\b([a-z_]+\.py)\b", text):
         assert any(found for room in rooms for found in (ROOT / room).rglob(name)), name
 

@@ -10,7 +10,7 @@ from stormline import errors
 from tests.unit.project.test_public_names import loaded_after
 
 ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("topology", "bolts", "spouts", "runtime")
+ROOMS = ("topology", "bolts", "spouts", "runtime", "state")
 
 
 def errors_in(path: Path) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 LINES_MAX = 400
-ROOMS = ("topology", "bolts", "spouts", "runtime", "cli")
+ROOMS = ("topology", "bolts", "spouts", "runtime", "cli", "state")
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

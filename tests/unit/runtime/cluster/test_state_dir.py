@@ -100,10 +100,9 @@ def test_a_directory_of_another_user_is_refused_by_name(tmp_path: Path, monkeypa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 def test_another_user_cannot_take_the_lock(tmp_path: Path) -> None:
-    reached = tmp_path
-    while not reached.stat().st_mode & 0o001 and reached != reached.parent:
-        reached.chmod(reached.stat().st_mode | 0o055)  # pytest's own are closed to others already
-        reached = reached.parent
+    for reached in (tmp_path, *tmp_path.parents):  # pytest's own, and the suite's, are closed to others already
+        if not reached.stat().st_mode & 0o001:
+            reached.chmod(reached.stat().st_mode | 0o055)
     data_dir = tmp_path / "zookeeper"
     data_dir.mkdir()
     lock = data_dir / "lock"

@@ -122,7 +122,7 @@ def test_tuples_that_are_not_all_there_are_noticed(tmp_path: Path) -> None:
     assert isinstance(whole.tuples, Packed)
     assert whole.tuples.unpack_whole(ATTEMPT, env.registry) == [[ATTEMPT, 1], [ATTEMPT, 2]]
     short = whole._replace(tuples=Packed(3, whole.tuples.data))
-    task = CommitTask(env, env.plan.components["store"], 2, AttemptResult(ATTEMPT))
+    task = CommitTask(env, env.plan.components["store"], 2, AttemptResult(ATTEMPT), env.participants(ATTEMPT, ""))
     env.work_on({ATTEMPT: 1}, 6)
     task.run([short])
     assert task.failure is not None

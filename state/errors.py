@@ -1,0 +1,37 @@
+"""What goes wrong with a store; each message names store, table and key, and the remedy."""
+
+from __future__ import annotations
+
+from stormline.topology.errors import DeclarationError, FailedException, StormlineError
+
+
+class InvalidStore(DeclarationError):
+    """A store, a map or a table that cannot be declared like this."""
+
+
+class StoreUnavailable(FailedException):
+    """The database does not answer, is locked or full: nothing is lost, the batch is replayed."""
+
+
+class StoreMismatch(StormlineError):
+    """The database and the topology's state are not of one history; nothing was changed."""
+
+
+class StoreFailed(StormlineError):
+    """The database refuses what a replay would ask for again."""
+
+
+class TableMismatch(StormlineError):
+    """A table is not what the map that stores in it declares."""
+
+
+class CorruptRow(StormlineError, ValueError):
+    """A row that the map cannot have written."""
+
+
+class RefusedValue(StormlineError, TypeError):
+    """A key or a value that its column does not take."""
+
+
+class InvalidAggregate(DeclarationError):
+    """An aggregate that cannot be declared, or stored, like this."""

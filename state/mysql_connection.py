@@ -1,0 +1,263 @@
+"""MySQLConnection: a store's work, said in the SQL of MariaDB and MySQL, by PyMySQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pymysql
+
+from stormline.state.columns import ColumnType
+from stormline.state.errors import RefusedValue, StoreUnavailable
+from stormline.state.fence import Fence
+from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
+from stormline.state.sql_values import SQLValues
+from stormline.state.table import Key, Row, Table
+
+KEYS_MAX = 1000
+"""Of one query."""
+
+_TYPES = {
+    ColumnType.INTEGER: "bigint",
+    ColumnType.REAL: "double",
+    ColumnType.TEXT: "longtext",
+    ColumnType.BYTES: "longblob",
+    ColumnType.BOOLEAN: "tinyint(1)",
+    ColumnType.TIMESTAMP: "datetime(6)",
+    ColumnType.DATE: "date",
+    ColumnType.DECIMAL: "decimal(65,30)",
+    ColumnType.PACKED: "longblob",
+}
+_KEY_TYPES = {ColumnType.TEXT: "varchar(255)", ColumnType.BYTES: "varbinary(1020)"}
+_HELD = {
+    "bigint": ("bigint", "int", "mediumint", "smallint"),
+    "double": ("double",),
+    "longtext": ("longtext", "mediumtext", "text", "varchar"),
+    "varchar": ("varchar",),
+    "longblob": ("longblob", "mediumblob", "blob", "varbinary"),
+    "varbinary": ("varbinary",),
+    "tinyint": ("tinyint",),
+    "datetime": ("datetime",),
+    "date": ("date",),
+    "decimal": ("decimal",),
+}
+"""What else holds the values of our types as they are, as long as they fit; lengths are the server's to check."""
+_EXACT = ("datetime(6)", "decimal(65,30)")
+"""What would be rounded in silence in any other width."""
+_AWAY = frozenset(
+    {
+        *(1021, 1040, 1041, 1053, 1077, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1290, 1317, 1836, 1927),
+        *(2002, 2003, 2006, 2013, 2014, 2055, 3024, 3169, 4031),
+    }
+)
+"""Numbers of errors after which a replay may find the server as it should be: away, full, locked, read-only."""
+
+
+def _decimal(value: Decimal) -> Decimal:
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and (exponent < -30 or value.adjusted() > 34):
+        raise RefusedValue(f"MySQL holds 35 digits before the point and 30 after it, and {value} has more; use object")
+    return value
+
+
+def _boolean(value: int) -> bool:
+    if value not in (0, 1):
+        raise ValueError(f"{value!r} is neither 0 nor 1")
+    return bool(value)
+
+
+class _MySQL(Dialect):
+    """MySQL's own way of an upsert."""
+
+    def otherwise(self, columns: Sequence[str], key: Sequence[str]) -> str:
+        """Return what an insert does where there is a row of this key."""
+        sets = (f"{self.name(name)} = VALUES({self.name(name)})" for name in columns if name not in key)
+        return f"ON DUPLICATE KEY UPDATE {', '.join(sets)}"
+
+
+class MySQLConnection(SQLConnection):
+    """One connection to a MariaDB or MySQL server; see `StoreConnection`."""
+
+    values = SQLValues(
+        {
+            ColumnType.TIMESTAMP: lambda value: value.astimezone(UTC).replace(tzinfo=None),
+            ColumnType.DECIMAL: _decimal,
+        },
+        {
+            ColumnType.TIMESTAMP: (datetime, lambda value: value.replace(tzinfo=UTC)),
+            ColumnType.BOOLEAN: (int, _boolean),
+        },
+    )
+    errors = (pymysql.MySQLError, OSError)
+
+    def __init__(self, place: Mapping[str, Any], password: str, timeout_secs: float, store: str) -> None:
+        super().__init__(store)
+        self._place = {**place, "password": password}
+        self._timeout_secs = timeout_secs
+        self.dialect = _MySQL("`", "%s", _TYPES, _KEY_TYPES, for_update=" FOR UPDATE")
+        with self._told("connecting"):
+            self._db = self._connected()
+            try:
+                self._make_own_tables()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _connected(self) -> Any:
+        wait = max(1, int(self._timeout_secs))
+        db = pymysql.connect(
+            **self._place,
+            charset="utf8mb4",
+            autocommit=True,  # transactions are begun and ended in so many words
+            connect_timeout=wait,
+            read_timeout=wait + 1,
+            write_timeout=wait + 1,
+        )
+        with db.cursor() as cursor:
+            cursor.execute(
+                "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %s, "
+                "time_zone = '+00:00'",
+                [wait],
+            )
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            cursor.execute("SELECT version()")
+            (version,) = cursor.fetchone()
+        # By bytes, and with spaces at the end: else keys that differ would be one.
+        binary = "utf8mb4_nopad_bin" if "MariaDB" in version else "utf8mb4_0900_bin"
+        self.dialect.table_options = f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={binary}"
+        return db
+
+    def _make_own_tables(self) -> None:
+        if not self._columns(FENCE):
+            for text in self.dialect.own_tables("varchar(255)", "text", "bigint"):
+                self._run(text)
+
+    @property
+    def native(self) -> Any:
+        """What the user's own SQL is run on."""
+        return self._db
+
+    def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._db.cursor() as cursor:
+            cursor.execute(text, parameters or None)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._db.cursor() as cursor:
+            cursor.executemany(text, rows)
+
+    def _columns(self, table: str) -> dict[str, tuple[str, int]]:
+        found = self._run(
+            "SELECT c.column_name, c.column_type, coalesce(c.collation_name, ''), coalesce(s.seq_in_index, 0) "
+            "FROM information_schema.columns c LEFT JOIN information_schema.statistics s "
+            "ON s.table_schema = c.table_schema AND s.table_name = c.table_name AND s.column_name = c.column_name "
+            "AND s.index_name = 'PRIMARY' WHERE c.table_schema = database() AND c.table_name = %s",
+            [table],
+        )
+        return {
+            str(name): (f"{kind} COLLATE {collation}" if collation else str(kind), int(place))
+            for name, kind, collation, place in found
+        }
+
+    def _holds(self, declared: str, wanted: str) -> bool:
+        kind, _, collation = declared.partition(" COLLATE ")
+        if wanted in _EXACT:
+            return kind == wanted
+        return kind.partition("(")[0] in _HELD[wanted.partition("(")[0]] and (
+            not collation or collation.endswith(("nopad_bin", "0900_bin"))
+        )
+
+    def translated(self, error: BaseException) -> BaseException:
+        """Return what an error of PyMySQL's means."""
+        number = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
+        if number in _AWAY or isinstance(error, (pymysql.InterfaceError, TimeoutError)):
+            return StoreUnavailable(
+                f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
+            )
+        return error
+
+    def violates_constraint(self, error: BaseException) -> bool:
+        """Return whether the user's own SQL failed by a constraint of a table."""
+        return isinstance(error, pymysql.IntegrityError)
+
+    # ------------------------------------------------------------------------------------ transaction and fence
+
+    def begin(self, reads: bool = False) -> None:
+        """Begin a transaction; others wait at the fence."""
+        with self._told("beginning a transaction"):
+            self._run("START TRANSACTION READ ONLY" if reads else "START TRANSACTION")
+
+    def lock_fence(self, topology: str, scope: str) -> Fence | None:
+        """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""
+        found = super().lock_fence(topology, scope)
+        if found is None:
+            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0)", fence=FENCE)
+            with self._told("reading the fence"):
+                self._run(text, [topology, scope])
+            found = super().lock_fence(topology, scope)
+        return None if found == Fence(0, 0, 0, 0) else found
+
+    def make_table(self, table: Table, topology: str) -> None:
+        """Make a map's table by another connection: a statement that makes one commits what is under way."""
+        with self._told("connecting"):
+            ours, self._db = self._db, self._connected()
+        try:
+            super().make_table(table, topology)
+        finally:
+            self._db.close()
+            self._db = ours
+
+    def commit(self) -> None:
+        """Make all durable and visible."""
+        with self._told("committing"):
+            self._run("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo all."""
+        if self._db.open:
+            self._run("ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._db.open:
+            self._db.close()
+
+    # ------------------------------------------------------------------------------------ rows
+
+    def _among(self, table: Table, keys: Sequence[Key]) -> tuple[str, list[Any]]:
+        """Return the condition that a row has one of these keys, and its parameters."""
+        width = len(table.key)
+        names = self.dialect.names([column.name for column in table.key])
+        one = self.dialect.parameters(width)
+        of_each = one if width == 1 else f"({one})"
+        left = names if width == 1 else f"({names})"
+        written = self.values.written(table.key, keys)
+        return f"{left} IN ({', '.join([of_each] * len(keys))})", [part for key in written for part in key]
+
+    def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
+        """Return the rows of those keys that have one."""
+        found: list[tuple[Any, ...]] = []
+        for i in range(0, len(keys), KEYS_MAX):
+            condition, parameters = self._among(table, keys[i : i + KEYS_MAX])
+            text = statement(
+                "SELECT $columns FROM $table WHERE $condition",
+                columns=self.dialect.names(columns_of(table)),
+                table=self.dialect.name(table.name),
+                condition=condition,
+            )
+            with self._told(f"reading table {table.name!r}"):
+                found += self._run(text, parameters)
+        return self._rows(table, found)
+
+    def delete(self, table: Table, keys: Sequence[Key]) -> None:
+        """Delete rows."""
+        for i in range(0, len(keys), KEYS_MAX):
+            condition, parameters = self._among(table, keys[i : i + KEYS_MAX])
+            text = statement(
+                "DELETE FROM $table WHERE $condition", table=self.dialect.name(table.name), condition=condition
+            )
+            with self._told(f"removing from table {table.name!r}"):
+                self._run(text, parameters)

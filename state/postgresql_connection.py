@@ -1,0 +1,268 @@
+"""PostgreSQLConnection: a store's work, said in PostgreSQL's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from stormline.state.columns import ColumnType, in_utc
+from stormline.state.errors import StoreFailed, StoreUnavailable
+from stormline.state.fence import Fence
+from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
+from stormline.state.sql_values import SQLValues
+from stormline.state.table import Key, Row, Table
+
+COPY_ROWS_MIN = 1000
+"""From so many rows on a temporary table is filled by COPY, and merged; fewer go in the parameters of one statement."""
+
+_MERGE_SINCE = 150000
+_LOCK = 7_766_271_019  # any number: of those who make Stormline's own tables
+_TYPES = {
+    ColumnType.INTEGER: "bigint",
+    ColumnType.REAL: "double precision",
+    ColumnType.TEXT: "text",
+    ColumnType.BYTES: "bytea",
+    ColumnType.BOOLEAN: "boolean",
+    ColumnType.TIMESTAMP: "timestamp with time zone",
+    ColumnType.DATE: "date",
+    ColumnType.DECIMAL: "numeric",
+    ColumnType.PACKED: "bytea",
+}
+_HELD = {"bigint": ("bigint", "integer", "smallint"), "text": ("text", "character varying")}
+"""What else holds the values of our types as they are, as long as they fit."""
+_FATAL_AT_CONNECT = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
+_AWAY = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,  # a standby, until it is promoted
+    psycopg.errors.IdleInTransactionSessionTimeout,
+)
+
+
+class PostgreSQLConnection(SQLConnection):
+    """One connection to a PostgreSQL server; see `StoreConnection`."""
+
+    # In the order of bytes, as Python sorts: keys that come sorted are a third faster.
+    dialect = Dialect('"', "%s", _TYPES, {ColumnType.TEXT: 'text COLLATE "C"'}, for_update=" FOR UPDATE")
+    values = SQLValues({}, {ColumnType.TIMESTAMP: (datetime, in_utc)})
+    errors = (psycopg.Error, OSError)
+
+    def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str) -> None:
+        super().__init__(store)
+        with self._told("connecting"):
+            self._db = self._connected(dsn, password, timeout_secs)
+        try:
+            with self._told("making its own tables"):
+                self._make_own_tables()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _connected(self, dsn: str, password: str | None, timeout_secs: float) -> psycopg.Connection[Any]:
+        limit = f"{max(1, int(timeout_secs * 1000))}"
+        given: dict[str, Any] = {} if password is None else {"password": password}
+        try:
+            db = psycopg.connect(
+                dsn,
+                autocommit=True,  # transactions are begun and ended in so many words
+                connect_timeout=max(2, int(timeout_secs)),
+                tcp_user_timeout=limit,
+                keepalives_idle=max(1, int(timeout_secs)),
+                client_encoding="UTF8",
+                fallback_application_name="stormline",
+                **given,
+            )
+        except psycopg.OperationalError as error:
+            if any(why in str(error) for why in _FATAL_AT_CONNECT):
+                raise StoreFailed(f"{self._store} refuses the connection: {str(error).strip()}") from None
+            raise
+        for setting in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            if db.execute("SELECT setting FROM pg_settings WHERE name = %s", [setting]).fetchone() == ("0",):
+                db.execute("SELECT set_config(%s, %s, false)", [setting, limit])
+        db.execute("SET TimeZone = 'UTC'")
+        return db
+
+    def _make_own_tables(self) -> None:
+        if self._run("SELECT to_regclass(%s)", [FENCE]) != [(None,)]:
+            return
+        with self._db.transaction():
+            self._run("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            for text in self.dialect.own_tables("text", "text", "bigint"):
+                self._run(text)
+
+    @property
+    def native(self) -> psycopg.Connection[Any]:
+        """What the user's own SQL is run on."""
+        return self._db
+
+    def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        cursor = self._db.execute(text.encode(), parameters or None)
+        return cursor.fetchall() if cursor.description is not None else []
+
+    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._db.cursor() as cursor:
+            cursor.executemany(text.encode(), rows)
+
+    def _columns(self, table: str) -> dict[str, tuple[str, int]]:
+        found = self._run(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod), "
+            "coalesce(array_position(string_to_array(i.indkey::text, ' ')::int2[], a.attnum), 0) "
+            "FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary "
+            "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped",
+            [self.dialect.name(table)],
+        )
+        return {str(name): (str(kind), int(place)) for name, kind, place in found}
+
+    def _holds(self, declared: str, wanted: str) -> bool:
+        wanted = wanted.partition(" COLLATE")[0]
+        return declared.partition("(")[0] in _HELD.get(wanted, ()) or declared == wanted
+
+    def translated(self, error: BaseException) -> BaseException:
+        """Return what an error of psycopg's means."""
+        if isinstance(error, _AWAY):
+            why = str(error).strip().replace("\n", " ")
+            return StoreUnavailable(
+                f"{self._store} is not available: {type(error).__name__}: {why}; the batch is replayed until it is"
+            )
+        return error
+
+    def violates_constraint(self, error: BaseException) -> bool:
+        """Return whether the user's own SQL failed by a constraint of a table."""
+        return isinstance(error, psycopg.errors.IntegrityError)
+
+    # ------------------------------------------------------------------------------------ transaction and fence
+
+    def begin(self, reads: bool = False) -> None:
+        """Begin a transaction; others wait at the fence."""
+        with self._told("beginning a transaction"):
+            self._run("BEGIN READ ONLY" if reads else "BEGIN")
+
+    def lock_fence(self, topology: str, scope: str) -> Fence | None:
+        """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""
+        found = super().lock_fence(topology, scope)
+        if found is None:
+            text = statement(
+                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0) ON CONFLICT (topology, scope) DO NOTHING", fence=FENCE
+            )
+            with self._told("reading the fence"):
+                self._run(text, [topology, scope])
+            found = super().lock_fence(topology, scope)
+        return None if found == Fence(0, 0, 0, 0) else found
+
+    def commit(self) -> None:
+        """Make all durable and visible."""
+        with self._told("committing"):
+            answer = self._db.execute("COMMIT").statusmessage
+            if answer != "COMMIT":  # of a transaction that has failed before the server says so only here
+                raise StoreFailed(f"{self._store} answered COMMIT by {answer}: nothing is stored")
+
+    def rollback(self) -> None:
+        """Undo all."""
+        if self._db.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
+            self._run("ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._db.close()
+
+    # ------------------------------------------------------------------------------------ rows
+
+    def _unnested(self, table: Table, names: Sequence[str]) -> str:
+        """Return a source of rows: a parameter for each column, a list of its values."""
+        types = self.dialect.types_of(table)
+        bare = (types[name].removesuffix(" NOT NULL").partition(" COLLATE")[0] for name in names)
+        return f"UNNEST({', '.join(f'%s::{kind}[]' for kind in bare)}) AS given ({self.dialect.names(names)})"
+
+    def _joined(self, table: Table) -> str:
+        """Return the condition that a row has a given key."""
+        key, name = [self.dialect.name(column.name) for column in table.key], self.dialect.name(table.name)
+        return " AND ".join(f"{name}.{column} = given.{column}" for column in key)
+
+    def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
+        """Return the rows of those keys that have one."""
+        name = self.dialect.name(table.name)
+        text = statement(
+            "SELECT $columns FROM $given JOIN $table ON $joined",
+            columns=", ".join(f"{name}.{self.dialect.name(column)}" for column in columns_of(table)),
+            given=self._unnested(table, [column.name for column in table.key]),
+            table=name,
+            joined=self._joined(table),
+        )
+        with self._told(f"reading table {table.name!r}"), self._db.cursor(binary=True) as cursor:
+            found = cursor.execute(text.encode(), [list(part) for part in zip(*keys, strict=True)]).fetchall()
+        return self._rows(table, found)
+
+    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+        """Insert or replace rows, in the order of their keys."""
+        full = sorted(self.values.full_rows(table, rows), key=lambda row: row[: len(table.key)])
+        with self._told(f"writing table {table.name!r}"):
+            if len(full) < COPY_ROWS_MIN:
+                columns = columns_of(table)
+                key = [column.name for column in table.key]
+                source = self._unnested(table, columns)
+                text = self.dialect.upsert_from(table.name, columns, key, source)
+                self._run(text, [list(part) for part in zip(*full, strict=True)])
+            else:
+                self._merge(table, full)
+
+    def _merge(self, table: Table, full: Sequence[tuple[Any, ...]]) -> None:
+        columns = columns_of(table)
+        key = [column.name for column in table.key]
+        types = {name: kind.removesuffix(" NOT NULL") for name, kind in self.dialect.types_of(table).items()}
+        name, names = self.dialect.name(table.name), self.dialect.names(columns)
+        given = 'pg_temp."stormline_given"'
+        self._run(statement("DROP TABLE IF EXISTS $given", given=given))
+        made = ", ".join(f"{self.dialect.name(column)} {types[column]}" for column in columns)
+        self._run(statement('CREATE TEMPORARY TABLE "stormline_given" ($made) ON COMMIT DROP', made=made))
+        copied = statement("COPY $given ($names) FROM STDIN (FORMAT BINARY)", given=given, names=names)
+        with self._db.cursor() as cursor, cursor.copy(copied.encode()) as copy:
+            # As psycopg knows them.
+            copy.set_types([_COPY_TYPES[types[column].partition(" COLLATE")[0]] for column in columns])
+            for row in full:
+                copy.write_row(row)
+        if self._db.info.server_version < _MERGE_SINCE:
+            source = statement("$given ORDER BY $key", given=given, key=self.dialect.names(key))
+            self._run(self.dialect.upsert_from(table.name, columns, key, source))
+            return
+        self._run(statement("ANALYZE $given", given=given))
+        rest = [self.dialect.name(column) for column in columns if column not in key]
+        self._run(
+            statement(
+                "MERGE INTO $table USING $given AS given ON $joined WHEN MATCHED THEN UPDATE SET $sets "
+                "WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)",
+                table=name,
+                given=given,
+                joined=self._joined(table),
+                sets=", ".join(f"{column} = given.{column}" for column in rest),
+                names=names,
+                values=", ".join(f"given.{self.dialect.name(column)}" for column in columns),
+            )
+        )
+
+    def delete(self, table: Table, keys: Sequence[Key]) -> None:
+        """Delete rows."""
+        text = statement(
+            "DELETE FROM $table USING $given WHERE $joined",
+            table=self.dialect.name(table.name),
+            given=self._unnested(table, [column.name for column in table.key]),
+            joined=self._joined(table),
+        )
+        with self._told(f"removing from table {table.name!r}"):
+            self._run(text, [list(part) for part in zip(*keys, strict=True)])
+
+
+_COPY_TYPES = {
+    "bigint": "int8",
+    "double precision": "float8",
+    "text": "text",
+    "bytea": "bytea",
+    "boolean": "bool",
+    "timestamp with time zone": "timestamptz",
+    "date": "date",
+    "numeric": "numeric",
+}

@@ -1,0 +1,177 @@
+"""SQLiteConnection: a store's work, said in SQLite's SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from stormline.state.columns import ColumnType
+from stormline.state.errors import StoreUnavailable
+from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_text import Dialect, statement
+from stormline.state.sql_values import SQLValues
+from stormline.state.table import Key, Row, Table
+
+_TYPES = {
+    ColumnType.INTEGER: "INTEGER",
+    ColumnType.REAL: "REAL",
+    ColumnType.TEXT: "TEXT",
+    ColumnType.BYTES: "BLOB",
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+    ColumnType.DATE: "DATE",
+    ColumnType.DECIMAL: "DECIMAL_TEXT",  # the affinity of TEXT: no digit is lost
+    ColumnType.PACKED: "MSGPACK_BLOB",
+}
+_AFFINITY_BY_PART = {
+    "INT": "INTEGER",
+    "CHAR": "TEXT",
+    "CLOB": "TEXT",
+    "TEXT": "TEXT",
+    "BLOB": "BLOB",
+    "REAL": "REAL",
+    "FLOA": "REAL",
+    "DOUB": "REAL",
+}
+_HELD = {
+    "INTEGER": ("INTEGER", "NUMERIC"),
+    "REAL": ("REAL",),
+    "TEXT": ("TEXT",),
+    "BLOB": ("BLOB",),
+    "BOOLEAN": ("INTEGER", "NUMERIC"),
+    "TIMESTAMP": ("TEXT", "NUMERIC"),
+    "DATE": ("TEXT", "NUMERIC"),
+    "DECIMAL_TEXT": ("TEXT",),
+    "MSGPACK_BLOB": ("BLOB",),
+}
+"""The affinities that hold the values of our types as they are, by type."""
+_UNAVAILABLE = ("locked", "busy", "full", "disk i/o error")
+
+
+def _timestamp(value: str) -> datetime:
+    found = datetime.fromisoformat(value)
+    if found.utcoffset() is None:
+        raise ValueError(f"{value!r} has no time zone")
+    return found.astimezone(UTC)
+
+
+def _boolean(value: int) -> bool:
+    if value not in (0, 1):
+        raise ValueError(f"{value!r} is neither 0 nor 1")
+    return bool(value)
+
+
+def connected(database: str, timeout_secs: float) -> sqlite3.Connection:
+    """Return a connection that any thread may use, one at a time, and that writes to the disk what it commits."""
+    db = sqlite3.connect(database, timeout_secs, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        for text in SQLiteConnection.dialect.own_tables("TEXT", "TEXT", "INTEGER"):
+            db.execute(text)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+class SQLiteConnection(SQLConnection):
+    """One connection to a SQLite database; see `StoreConnection`."""
+
+    dialect = Dialect('"', "?", _TYPES, table_options=" WITHOUT ROWID")
+    values = SQLValues(
+        {
+            ColumnType.TIMESTAMP: lambda value: value.astimezone(UTC).isoformat(" ", "microseconds"),
+            ColumnType.DATE: date.isoformat,
+            ColumnType.DECIMAL: str,
+            ColumnType.BOOLEAN: int,
+        },
+        {
+            ColumnType.TIMESTAMP: (str, _timestamp),
+            ColumnType.DATE: (str, date.fromisoformat),
+            ColumnType.DECIMAL: (str, Decimal),
+            ColumnType.BOOLEAN: (int, _boolean),
+        },
+    )
+    errors = (sqlite3.Error, OSError)
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], store: str) -> None:
+        super().__init__(store)
+        with self._told("opening it"):
+            self._db = connect()
+
+    @property
+    def native(self) -> sqlite3.Connection:
+        """What the user's own SQL is run on."""
+        return self._db
+
+    def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._db.execute(text, parameters).fetchall()
+
+    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._db.executemany(text, rows)
+
+    def _columns(self, table: str) -> dict[str, tuple[str, int]]:
+        found = self._run(f"PRAGMA table_info({self.dialect.name(table)})")
+        return {str(row[1]): (str(row[2]), int(row[5])) for row in found}
+
+    def _holds(self, declared: str, wanted: str) -> bool:
+        parts = (affinity for part, affinity in _AFFINITY_BY_PART.items() if part in declared.upper())
+        return not declared or next(parts, "NUMERIC") in _HELD[wanted]
+
+    def translated(self, error: BaseException) -> BaseException:
+        """Return what an error of SQLite's means."""
+        if isinstance(error, sqlite3.OperationalError) and any(why in str(error).lower() for why in _UNAVAILABLE):
+            return StoreUnavailable(f"{self._store} is not available: {error}; the batch is replayed until it is")
+        return error
+
+    def violates_constraint(self, error: BaseException) -> bool:
+        """Return whether the user's own SQL failed by a constraint of a table."""
+        return isinstance(error, sqlite3.IntegrityError)
+
+    def begin(self, reads: bool = False) -> None:
+        """Begin a transaction, alone among those that write."""
+        with self._told("beginning a transaction"):
+            self._run("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make all durable and visible."""
+        with self._told("committing"):
+            self._run("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo all."""
+        if self._db.in_transaction:
+            self._run("ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._db.close()
+
+    def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
+        """Return the rows of those keys that have one: key by key, there is no round trip."""
+        text = statement(
+            "SELECT $columns FROM $table WHERE $key",
+            columns=self._selected(table),
+            table=self.dialect.name(table.name),
+            key=self.dialect.equal(table.key),
+        )
+        row_of, execute = self.values.row_read(table), self._db.execute
+        rows: dict[Key, Row] = {}
+        key: Key = ()
+        try:
+            for key, parameters in zip(keys, self.values.written(table.key, keys), strict=True):
+                found = execute(text, parameters).fetchone()
+                if found is not None:
+                    rows[key] = row_of(found)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise self._corrupt(table, key, error) from error
+        except sqlite3.Error as error:
+            if "decode" in str(error).lower():
+                raise self._corrupt(table, key, f"a text is not UTF-8: {error}") from error
+            with self._told(f"reading table {table.name!r}"):
+                raise
+        return rows

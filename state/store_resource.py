@@ -1,0 +1,126 @@
+"""StoreResource: a store as one process uses it for one topology: its connections, and what it knows of the tables."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from stormline.state.connection import StoreConnection
+from stormline.state.errors import InvalidStore, StoreUnavailable
+from stormline.state.fence import Fence
+from stormline.state.read_cache import ReadCache
+from stormline.state.store_transaction import StoreTransaction
+from stormline.state.table import Table
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
+
+if TYPE_CHECKING:
+    from stormline.state.store import Store
+    from stormline.topology.serialization import Registry
+
+
+class StoreResource:
+    """The connections of one store: one for each transaction that is under way, kept for the next ones."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = str(store)
+        self._store = store
+        self._idle: list[StoreConnection] = []
+        self._declared: dict[str, Table] = {}
+        self._made: set[str] = set()
+        self._caches: dict[str, ReadCache] = {}
+        self._last: Fence | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, token: CommitToken, registry: Registry) -> StoreTransaction:
+        """Begin a transaction of the database, its fence locked."""
+        connection, fence = self._begun(token)
+        try:
+            return StoreTransaction(self, connection, token, registry, fence)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _begun(self, token: CommitToken) -> tuple[StoreConnection, Fence | None]:
+        """Return a connection that has locked the fence: an idle one may have been closed by the server meanwhile."""
+        while (connection := self._pop()) is not None:
+            try:
+                return connection, self._locked(connection, token)
+            except StoreUnavailable:
+                continue
+        connection = self._store.connect()
+        return connection, self._locked(connection, token)
+
+    @staticmethod
+    def _locked(connection: StoreConnection, token: CommitToken) -> Fence | None:
+        try:
+            connection.begin()
+            return connection.lock_fence(token.topology, token.scope)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _pop(self) -> StoreConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def give_back(self, connection: StoreConnection) -> None:
+        """Keep a connection whose transaction has ended well."""
+        with self._lock:
+            self._idle.append(connection)
+
+    # ------------------------------------------------------------------------------------ tables
+
+    def declare(self, table: Table) -> bool:
+        """Record a map's table; return whether it was made, or checked, in this process.
+
+        Raises:
+            InvalidStore: another map stores there.
+        """
+        with self._lock:
+            other = self._declared.setdefault(table.name, table)
+        if other != table:
+            raise InvalidStore(
+                f"two maps store in table {table.name!r} of {self.name}: {other.described()}, and "
+                f"{table.described()}; give each a table of its own"
+            )
+        return table.name in self._made
+
+    def made(self, tables: set[str]) -> None:
+        """Record that tables are there, durably."""
+        self._made |= tables
+
+    # ------------------------------------------------------------------------------------ the read cache
+
+    def cache(self, table: Table, keys_max: int, token: CommitToken, fence: Fence | None) -> ReadCache:
+        """Return what is remembered of a table.
+
+        It is right where this process stored what the fence says, and so nobody of the topology has stored since.
+        On the executors nothing is remembered: other tasks store between, under fences of their own.
+        """
+        if token.scope != WHOLE_TOPOLOGY or not keys_max:
+            return ReadCache(0)
+        with self._lock:
+            if fence != self._last:
+                self._caches.clear()
+            return self._caches.setdefault(table.name, ReadCache(keys_max))
+
+    def committed(self, token: CommitToken, fence: Fence) -> None:
+        """Record that this process has stored what the fence says now."""
+        if token.scope == WHOLE_TOPOLOGY:
+            with self._lock:
+                self._last = fence
+
+    def uncertain(self) -> None:
+        """Record that nobody knows what is stored."""
+        with self._lock:
+            self._last = None
+            self._caches.clear()
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            with contextlib.suppress(Exception):
+                connection.close()

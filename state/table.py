@@ -1,0 +1,53 @@
+"""Table: where a map stores, as every store understands it; and a row of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from stormline.state.columns import Column
+
+TXID = "txid"
+PREV = "prev_"
+RESERVED = "stormline_"
+REMOVED = "_removed"
+
+Key = tuple[Any, ...]
+Values = tuple[Any, ...]
+
+
+class Kind(Enum):
+    """What a map keeps beside its values."""
+
+    TRANSACTIONAL = "transactional"
+    """The txid that stored them."""
+    OPAQUE = "opaque"
+    """The txid, the values before, and the txid that stored those."""
+    NON_TRANSACTIONAL = "non-transactional"
+    """Nothing."""
+
+
+class Row(NamedTuple):
+    """The values of one key. What its map's kind does not keep is None."""
+
+    values: Values
+    txid: int | None = None
+    prev: Values | None = None
+    prev_txid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A map's table: columns of the key, of the value, and those of its kind."""
+
+    name: str
+    kind: Kind
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+
+    def described(self) -> str:
+        """Return the declaration as one line; two maps on one table have the same."""
+        key = ", ".join(f"{column.name} {column.type.value}" for column in self.key)
+        value = ", ".join(f"{column.name} {column.type.value}" for column in self.value)
+        return f"{self.kind.value} map ({key}) -> ({value})"

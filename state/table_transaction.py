@@ -1,0 +1,195 @@
+"""TableTransaction: what one transaction reads and stores in one map's table.
+
+What it stores waits in memory until the transaction is prepared, or own SQL wants to see it: then it goes to the
+database in one piece. The rules of the three kinds of maps are here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stormline.state.connection import StoreConnection
+from stormline.state.errors import CorruptRow, StoreMismatch
+from stormline.state.packed_columns import PackedColumns
+from stormline.state.read_cache import ReadCache
+from stormline.state.table import Key, Kind, Row, Table, Values
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
+
+if TYPE_CHECKING:
+    from stormline.topology.serialization import Registry
+
+
+class TableTransaction:
+    """The rows of one table in one transaction. Whoever calls has the connection alone.
+
+    `stored`: the database holds this transaction already. Then nothing is stored any more, and what is there is what
+    this transaction stored; but an opaque map is put back to what it was before, and stores again.
+    """
+
+    def __init__(self, table: Table, token: CommitToken, stored: bool, registry: Registry, cache: ReadCache) -> None:
+        self.table = table
+        self._txid = token.txid
+        self._alone = token.scope == WHOLE_TOPOLOGY
+        self._opaque = table.kind is Kind.OPAQUE
+        self._frozen = stored and not self._opaque
+        self._undone = stored and self._alone
+        self._packed = PackedColumns(table, registry)
+        self._cache = cache
+        self._found: dict[Key, Row | None] = {}  # before this transaction
+        self._now: dict[Key, Values | None] = {}  # what it has stored; None: removed
+        self._waiting: dict[Key, None] = {}  # of these, what the database does not have yet
+        self._kept: set[Key] = set()  # of a transactional map, what an earlier attempt has stored
+
+    def open(self, connection: StoreConnection) -> None:
+        """Begin; an opaque map that has stored this transaction is put back."""
+        if self._opaque and self._undone:
+            connection.undo(self.table, self._txid, None)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether nothing is stored any more."""
+        return self._frozen
+
+    def get(self, connection: StoreConnection, keys: Collection[Key]) -> dict[Key, Values | None]:
+        """Return what each key holds now; None where it holds nothing."""
+        self._load(connection, keys)
+        now, found = self._now, self._found
+        if self._opaque:
+            before = self._before
+            return self._unpacked({key: now[key] if key in now else before(found[key]) for key in keys})
+        held = {key: None if (row := found[key]) is None else row.values for key in keys}
+        if now:
+            held.update({key: now[key] for key in keys if key in now})
+        return self._unpacked(held)
+
+    def before(self, connection: StoreConnection, keys: Collection[Key]) -> dict[Key, Values | None]:
+        """Return what each key of an opaque map held before this transaction."""
+        self._load(connection, keys)
+        return self._unpacked({key: self._before(self._found[key]) for key in keys})
+
+    def _unpacked(self, held: dict[Key, Values | None]) -> dict[Key, Values | None]:
+        if not self._packed:
+            return held
+        unpacked = self._packed.unpacked
+        return {key: None if values is None else unpacked(key, values) for key, values in held.items()}
+
+    def is_kept(self, key: Key) -> bool:
+        """Return whether an earlier attempt of this transaction has stored a key, so that it must be left alone."""
+        return self._frozen or key in self._kept
+
+    def put(self, changes: Mapping[Key, Values | None]) -> None:
+        """Store values of keys that were got before; None removes. What is kept is left alone."""
+        if self._frozen:
+            return
+        if self._kept:
+            changes = {key: values for key, values in changes.items() if key not in self._kept}
+        if self._packed:
+            packed = self._packed.packed
+            changes = {key: None if values is None else packed(key, values) for key, values in changes.items()}
+        self._now.update(changes)
+        self._waiting.update(dict.fromkeys(changes))
+
+    def _before(self, row: Row | None) -> Values | None:
+        """Return what a row held before this transaction; of a transactional map what it holds, which it may be."""
+        if row is None:
+            return None
+        if self._opaque and row.txid == self._txid:
+            return None if row.prev_txid is None else row.prev
+        return row.values
+
+    def _load(self, connection: StoreConnection, keys: Collection[Key]) -> None:
+        unknown = [key for key in keys if key not in self._found]
+        if not unknown:
+            return
+        known = self._cache.known(unknown)
+        self._take(known)
+        asked = [key for key in unknown if key not in known] if known else unknown
+        if not asked:
+            return
+        read = connection.read(self.table, asked)
+        if self._opaque and not self._alone and (suspects := self._suspects(asked, read)):
+            connection.undo(self.table, self._txid, suspects)
+            read = connection.read(self.table, asked)
+        if self.table.kind is not Kind.NON_TRANSACTIONAL:
+            for key, row in read.items():
+                txid = row.txid
+                if txid is None or txid < 0 or txid > self._txid:
+                    self._refuse(key, row)
+        if len(read) < len(asked):
+            self._found.update(dict.fromkeys(asked))
+        self._take(read)
+
+    def _take(self, rows: Mapping[Key, Row | None]) -> None:
+        self._found.update(rows)
+        if self.table.kind is Kind.TRANSACTIONAL:
+            txid = self._txid
+            self._kept.update([key for key, row in rows.items() if row is not None and row.txid == txid])
+
+    def _suspects(self, keys: Sequence[Key], read: Mapping[Key, Row]) -> list[Key]:
+        """Return the keys that another task, before its keys were shared out anew, may have changed or removed."""
+        return [key for key in keys if key not in read or read[key].txid == self._txid]
+
+    def _refuse(self, key: Key, row: Row) -> None:
+        if row.txid is None or row.txid < 0:
+            raise CorruptRow(
+                f"table {self.table.name!r} holds {row.txid!r} as txid of key {key}, expected the number of the "
+                "transaction that stored it; correct the row, or remove it"
+            )
+        raise StoreMismatch(
+            f"table {self.table.name!r} holds key {key} as stored by transaction {row.txid}, and this is transaction "
+            f"{self._txid}: the topology's state was set back or removed, or others write this table; bring the newer "
+            "state back, or, to count from the start, remove the store's tables"
+        )
+
+    # ------------------------------------------------------------------------------------ to the database
+
+    def flush(self, connection: StoreConnection) -> None:
+        """Give the database what it does not have yet."""
+        if not self._waiting:
+            return
+        written, removed, kept = [], [], []
+        if not self._opaque and not any(self._now[key] is None for key in self._waiting):
+            txid, now = self._txid, self._now
+            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+            self._waiting = {}
+            return
+        for key in self._waiting:
+            values, found = self._now[key], self._found[key]
+            if values is not None:
+                written.append((key, self._row(values, found)))
+                continue
+            removed.append(key)
+            base = self._base(found)
+            if base is not None:
+                kept.append((key, base))
+        if removed:
+            connection.delete(self.table, removed)
+        if removed and self._opaque:
+            connection.keep_removed(self.table, kept, self._txid)
+        if written:
+            connection.write(self.table, written)
+        self._waiting = {}
+
+    def _base(self, found: Row | None) -> Row | None:
+        """Return the row of an opaque map as it was before this transaction."""
+        if found is None or found.txid != self._txid:
+            return found
+        return None if found.prev is None or found.prev_txid is None else Row(found.prev, found.prev_txid)
+
+    def _row(self, values: Values, found: Row | None) -> Row:
+        if not self._opaque:
+            return Row(values, self._txid)
+        base = self._base(found)
+        return Row(values, self._txid, base and base.values, base and base.txid)
+
+    def remember(self) -> None:
+        """Let the cache know what the database holds now that the transaction is committed."""
+        if self._cache.keys_max:
+            self._cache.remember(self._found)
+            self._cache.remember(
+                {
+                    key: None if values is None else self._row(values, self._found[key])
+                    for key, values in self._now.items()
+                }
+            )
