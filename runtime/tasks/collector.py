@@ -10,13 +10,11 @@ from itertools import groupby
 from threading import get_ident
 from typing import Any, Protocol
 
-from stormline.runtime.tasks.debug_log import debug_log
 from stormline.runtime.tasks.emitted_batches import BatchCheck
-from stormline.runtime.tuples.columns import Columns, Row, Tuples, rows_of
+from stormline.runtime.tuples.columns import Columns, Row, Tuples
 from stormline.runtime.tuples.row_bytes import rows_within
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import (
-    ColumnCannotTravel,
     DirectStreamMismatch,
     EmitError,
     StaleEmit,
@@ -379,23 +377,3 @@ class TaskCollector:
 
     def _who(self) -> str:
         return f"{self._planned.component.kind.value} {self._planned.id!r}, task {self._task}"
-
-
-class Logged:
-    """A route that logs every tuple, for components with topology.debug."""
-
-    def __init__(self, component: str, task: int, stream: str) -> None:
-        self._what = (component, task, stream)
-
-    def take(self, tuples: Tuples) -> None:
-        """Log tuples; what a record batch holds that no tuple can stops nothing here."""
-        try:
-            for rows in rows_of(tuples):
-                for row in rows:
-                    debug_log.info("%s, task %d emits to %s: %r", *self._what, row)
-        except ColumnCannotTravel as error:
-            debug_log.info("%s, task %d emits to %s: a record batch of %d rows; %s", *self._what, len(tuples), error)
-
-    def take_direct(self, task: int, row: Row) -> None:
-        """Log a row."""
-        debug_log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)

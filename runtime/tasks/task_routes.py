@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stormline.runtime.tasks.collector import ROWS_MAX, Logged, Output, Route, TaskCollector
+from stormline.runtime.tasks.collector import ROWS_MAX, Output, Route, TaskCollector
+from stormline.runtime.tasks.debug_log import Logged
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples import blocks
 from stormline.runtime.tuples.columns import Columns, Row, Tuples

@@ -15,6 +15,7 @@ from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
+from tests.contracts.stored_values import StoredValuesContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.mariadb import MariaDB, binary
 
@@ -63,7 +64,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, SQLStoreContract):
+class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

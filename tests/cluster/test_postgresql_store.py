@@ -14,6 +14,7 @@ from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFaile
 from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
+from tests.contracts.stored_values import StoredValuesContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.postgresql import PostgreSQL
 
@@ -47,7 +48,7 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
         yield run
 
 
-class TestPostgreSQLStore(StoreContract, SQLStoreContract):
+class TestPostgreSQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
     parameter = "%s"
 
     @pytest.mark.parametrize("count", [999, 1000, 2500])

@@ -32,13 +32,13 @@ from tests.kits.components import (
     CommittingTrail,
     Fault,
     Ledger,
-    Ranges,
     Store,
     Trail,
     eventually,
     line,
     numbers,
 )
+from tests.kits.spouts import Ranges
 
 PENDING_4 = {"topology.max.spout.pending": 4}
 GROUPINGS = {

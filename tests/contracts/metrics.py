@@ -21,18 +21,8 @@ from stormline import (
     TransactionAttempt,
 )
 from stormline.errors import InvalidMetric
-from tests.kits.components import (
-    NO_FAULT,
-    Basic,
-    Batch,
-    CommitterSpout,
-    Fault,
-    PlainSpout,
-    Ranges,
-    Store,
-    line,
-    numbers,
-)
+from tests.kits.components import NO_FAULT, Basic, Batch, Fault, Store, line, numbers
+from tests.kits.spouts import CommitterSpout, PlainSpout, Ranges
 
 PENDING_4 = {Config.TOPOLOGY_MAX_SPOUT_PENDING: 4}
 PLACED = {**PENDING_4, Config.TOPOLOGY_COMMIT_PLACEMENT: "executors"}

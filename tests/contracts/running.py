@@ -16,15 +16,10 @@ from tests.kits.components import (
     SUMS,
     Basic,
     Batch,
-    ChangingOpaqueSpout,
-    CommitterSpout,
     CommittingTrail,
     Counting,
     Fault,
     Ledger,
-    PartitionedSpout,
-    PlainSpout,
-    Ranges,
     Store,
     StoreWithLock,
     SumsIntoModule,
@@ -33,6 +28,7 @@ from tests.kits.components import (
     line,
     numbers,
 )
+from tests.kits.spouts import ChangingOpaqueSpout, CommitterSpout, PartitionedSpout, PlainSpout, Ranges
 
 PENDING_4 = {"topology.max.spout.pending": 4}
 

@@ -10,17 +10,8 @@ import pytest
 from stormline import TransactionalTopologyBuilder
 from stormline.runtime.errors import AlreadyRunning, TooManyAttempts, TopologyChanged, TopologyFailed, TopologyStopped
 from tests.contracts.running import PENDING_4
-from tests.kits.components import (
-    LEDGERS,
-    NO_FAULT,
-    Batch,
-    Fault,
-    PlainSpout,
-    Ranges,
-    Store,
-    line,
-    numbers,
-)
+from tests.kits.components import LEDGERS, NO_FAULT, Batch, Fault, Store, line, numbers
+from tests.kits.spouts import PlainSpout, Ranges
 
 
 class StoppingContract:

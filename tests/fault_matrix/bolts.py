@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fault_matrix.node_ids import (
     CAMPAIGN,
-    COMMITTER,
+    COMMITTER_DEADLINES,
     CONTRACT,
     HOSTILE_RUNNER,
     IN_TASKS,
@@ -77,7 +77,7 @@ ROWS = (
         ),
         simulated=(
             "committer: hangs",
-            f"{COMMITTER}test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of",
+            f"{COMMITTER_DEADLINES}test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of",
             f"{HOSTILE_RUNNER}test_a_commit_that_was_abandoned_begins_nothing_more_when_it_wakes_up",
         ),
         real=(
@@ -115,7 +115,7 @@ ROWS = (
         fault="a committer's class leaves out, when it is pickled, what it gathers",
         must="it is executed in the driver, and nothing of it is pickled; where it declares gathers, it is refused",
         simulated=(
-            f"{IN_TASKS}test_unusual_bolts.py::test_what_a_committer_gathers_beside_its_pickled_state_is_not_lost",
+            f"{IN_TASKS}test_bolt_state.py::test_what_a_committer_gathers_beside_its_pickled_state_is_not_lost",
             f"{IN_TASKS}test_gathered.py::test_what_is_no_plain_data_is_refused_with_attribute_and_remedy",
         ),
         real=Open("what is gathered travels by Spark as by the double"),

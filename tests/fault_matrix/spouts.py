@@ -16,6 +16,7 @@ from tests.fault_matrix.node_ids import (
     OF_SPOUTS,
     ON_SPARK,
     RUNNER,
+    SPOUT_ANSWERS,
 )
 from tests.fault_matrix.row import NO_CONNECTOR, Open, Row
 
@@ -214,9 +215,9 @@ ROWS = (
         fault="an emitter emits tuples of a partition and returns None: a return forgotten in one branch",
         must="the topology stops before the batch is fixed, and goes on with a mended spout; they came twice",
         simulated=(
-            f"{HOSTILE_SPOUT}"
+            f"{SPOUT_ANSWERS}"
             "test_an_opaque_emitter_that_emits_and_gives_no_position_stops_the_topology_before_the_batch_is_fixed",
-            f"{HOSTILE_SPOUT}"
+            f"{SPOUT_ANSWERS}"
             "test_a_partitioned_emitter_that_gives_no_position_stops_the_topology_before_its_partition_is_read_again",
         ),
         real=Open("emitters run by the same code in one process and on executors"),
@@ -225,7 +226,7 @@ ROWS = (
         key="spout-partitions-uncounted",
         fault="says that there are 2.0, None, -1 or '2' partitions",
         must="the topology stops before that is stored, and goes on with a mended spout; no driver could start again",
-        simulated=(f"{HOSTILE_SPOUT}test_a_number_of_partitions_that_is_none_is_refused_and_a_mended_spout_goes_on",),
+        simulated=(f"{SPOUT_ANSWERS}test_a_number_of_partitions_that_is_none_is_refused_and_a_mended_spout_goes_on",),
         real=Open("it is refused before it reaches any store"),
     ),
     Row(
@@ -263,7 +264,7 @@ ROWS = (
         must="the first is named; the second does no harm",
         simulated=(
             f"{IN_COORDINATION}test_metadata.py::test_metadata_that_cannot_be_stored_stops_with_the_spouts_name",
-            f"{HOSTILE_SPOUT}test_metadata_of_a_partition_that_cannot_be_stored_names_spout_and_partition",
+            f"{SPOUT_ANSWERS}test_metadata_of_a_partition_that_cannot_be_stored_names_spout_and_partition",
             f"{HOSTILE_SPOUT}test_a_coordinator_and_an_emitter_may_change_metadata_in_place",
         ),
         real=Open("metadata is packed before it reaches any store"),

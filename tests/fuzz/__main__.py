@@ -52,7 +52,8 @@ def _pick(seed: int, index: int) -> Random:
 
 
 def _work(seed: int, start: int, stop: int, report: Path) -> int:
-    from tests.fuzz.targets import EXPECTED, targets
+    from tests.fuzz.expected import EXPECTED
+    from tests.fuzz.targets import targets
 
     root = os.getcwd()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
@@ -100,7 +101,8 @@ def _inside(directory: Path):  # type: ignore[no-untyped-def]
 
 
 def _repeat(seed: int, index: int) -> int:
-    from tests.fuzz.targets import EXPECTED, targets
+    from tests.fuzz.expected import EXPECTED
+    from tests.fuzz.targets import targets
 
     with tempfile.TemporaryDirectory() as directory, _inside(Path(directory)):
         shares = [target for target in targets(Path(directory)) for _ in range(target.share)]

@@ -19,15 +19,8 @@ from stormline import (
 )
 from stormline.bolts.arrow import source_of
 from stormline.topology.grouping import CustomStreamGrouping
-from tests.kits.components import (
-    LEDGERS,
-    NO_FAULT,
-    ChangingOpaqueEmitter,
-    ChangingOpaqueSpout,
-    Fault,
-    PartitionedSpout,
-    Ranges,
-)
+from tests.kits.components import LEDGERS, NO_FAULT, Fault
+from tests.kits.spouts import ChangingOpaqueEmitter, ChangingOpaqueSpout, PartitionedSpout, Ranges
 
 
 def batch_of(values: Sequence[Any], field: str = "value") -> pa.RecordBatch:

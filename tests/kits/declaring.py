@@ -17,7 +17,14 @@ from stormline import (
     MemoryTransactionalSpout,
     TransactionalTopologyBuilder,
 )
+from stormline.topology.compiler import compile_topology
 from stormline.topology.errors import DeclarationError
+from stormline.topology.grouping import Grouping, GroupingKind
+from stormline.topology.plan import Plan
+from stormline.topology.topology import Topology
+
+Bolts = dict[str, tuple[Sequence[str], dict[str, Any]]]
+"""Bolts to declare: id → (sources, options); a source is 'x' (shuffle) or 'x:kind'."""
 
 
 class Emits:
@@ -89,6 +96,25 @@ def builder(spout: Any = None, parallelism: int | None = None) -> TransactionalT
 
 def memory_spout() -> MemoryTransactionalSpout:
     return MemoryTransactionalSpout({}, ["word"], 1)
+
+
+def topology(bolts: Bolts, spout: Any = None, parallelism: int | None = 2) -> Topology:
+    """Declare bolts downstream of spout 'words'."""
+    b = builder(spout, parallelism)
+    for name, (sources, options) in bolts.items():
+        declare = b.set_committer_bolt if options.get("commits") else b.set_bolt
+        bolt = declare(name, Batch(), options.get("tasks", 2))
+        for source in sources:
+            component, _, kind = source.partition(":")
+            grouping = GroupingKind(kind.replace("_", " ") if kind else "shuffle")
+            fields = ("word",) if grouping in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY) else ()
+            bolt.grouping(component, Grouping(grouping, fields))
+    return b.build_topology()
+
+
+def plan(bolts: Bolts, spout: Any = None, parallelism: int | None = 2, **config: Any) -> Plan:
+    """Compile the topology of these bolts."""
+    return compile_topology(topology(bolts, spout, parallelism), config)
 
 
 def refused(error: type[DeclarationError], message: str, call: Callable[[], object]) -> None:

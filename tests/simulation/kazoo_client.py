@@ -5,19 +5,19 @@ Laws by number, as docs/laws.md has them: law 6 (fencing).
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
 from stormline.runtime.coordination.commit_queue import PROOF_SECS
 from tests.simulation.faults import Faults
-from tests.simulation.scheduler import Process, Scheduler, SimEvent, SimQueue
-from tests.simulation.zookeeper import Op, ZooKeeper
+from tests.simulation.kazoo_requests import Request, Sent, SimAsyncResult, SimTransaction, refused
+from tests.simulation.scheduler import Process, Scheduler, SimQueue
+from tests.simulation.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -25,45 +25,11 @@ if TYPE_CHECKING:
 PROBE_SECS = 0.01
 """Time after which a driver must know that its connection is gone."""
 
-Request = Callable[[int], Any]
-
 PING_SECS = 1.3
 """Time after which a client finds by itself that its connection is gone: of a session of two seconds."""
 
 FLAP_SECS = 0.0006
 """Within this time after it was read whose the topology is a connection that flaps breaks again."""
-
-
-class SimAsyncResult:
-    """As kazoo's IAsyncResult."""
-
-    def __init__(self, client: SimKazooClient) -> None:
-        self._client = client
-        self._event = SimEvent(client.process.world)
-        self._value: Any = None
-        self._error: Exception | None = None
-
-    def wait(self, timeout: float | None = None) -> bool:
-        return self._event.wait(timeout)
-
-    def ready(self) -> bool:
-        return self._event.is_set()
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        if block:
-            self._event.wait(timeout)
-        assert self._event.is_set()
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-    def set(self, value: Any) -> None:
-        self._value = value
-        self._event.set()
-
-    def set_exception(self, error: Exception) -> None:
-        self._error = error
-        self._event.set()
 
 
 class Wire:
@@ -100,53 +66,6 @@ class Wire:
             self.client.call_back(watch, event)
 
 
-def _refused(answer: Any) -> bool:
-    """Return whether an answer says that nothing was done."""
-    return isinstance(answer, Exception) or (isinstance(answer, list) and any(isinstance(r, Exception) for r in answer))
-
-
-def _sent(version: int) -> int:
-    """Return a version as it goes over the wire; struct.error: it does not, and ends kazoo's thread."""
-    (sent,) = struct.unpack(">i", struct.pack(">i", version))
-    return int(sent)
-
-
-class _Transaction:
-    """As kazoo's TransactionRequest."""
-
-    def __init__(self, client: SimKazooClient) -> None:
-        self._client = client
-        self.ops: list[Op] = []
-
-    def create(self, path: str, value: bytes = b"", acl: Any = None, ephemeral: bool = False) -> None:
-        self.ops.append(Op("create", path, value, -1, ephemeral))
-
-    def delete(self, path: str, version: int = -1) -> None:
-        self.ops.append(Op("delete", path, b"", _sent(version)))
-
-    def set_data(self, path: str, value: bytes, version: int = -1) -> None:
-        self.ops.append(Op("set", path, value, _sent(version)))
-
-    def check(self, path: str, version: int) -> None:
-        self.ops.append(Op("check", path, b"", _sent(version)))
-
-    def commit_async(self) -> SimAsyncResult:
-        ops = tuple(self.ops)
-        server = self._client.server
-        return self._client.request(lambda number: server.multi(number, ops), write=True)
-
-    def commit(self) -> Any:
-        return self._client.got(self.commit_async())
-
-
-class _Sent(NamedTuple):
-    """When a request was sent; whether it asks whose the topology is, and whether its answer proves that."""
-
-    at: float
-    reads_owner: bool
-    proves: bool
-
-
 class SimKazooClient:
     """One client of one process. What it is told by the network happens in a thread of its own, in order."""
 
@@ -167,7 +86,7 @@ class SimKazooClient:
         self._wire: Wire | None = None
         self._session: int | None = None
         self._stopped = False
-        self._pending: dict[SimAsyncResult, _Sent] = {}
+        self._pending: dict[SimAsyncResult, Sent] = {}
         self._queue: deque[tuple[SimAsyncResult, Request, bool, Any]] = deque()
         self._todo = SimQueue(process.world)
         process.world.spawn(process, self._work, "kazoo")
@@ -183,8 +102,8 @@ class SimKazooClient:
         self.state = "connecting"
         self._connect_later()
 
-    def transaction(self) -> _Transaction:
-        return _Transaction(self)
+    def transaction(self) -> SimTransaction:
+        return SimTransaction(self)
 
     def sync_async(self, path: str) -> SimAsyncResult:
         return self.request(lambda number: self.server.sync(number, path))
@@ -252,7 +171,7 @@ class SimKazooClient:
         wire = self._wire
         assert wire is not None
         reads_owner = watch is not None and watch[0].endswith("/owner")
-        self._pending[result] = _Sent(self.process.world.now, reads_owner, reads_owner or write)
+        self._pending[result] = Sent(self.process.world.now, reads_owner, reads_owner or write)
         fault = self.faults.of_request(write)
         secs = self.faults.network_secs()
         if fault == "slow":
@@ -306,7 +225,7 @@ class SimKazooClient:
         world = self.process.world
         if sent.reads_owner and self.faults.strikes("connection: flaps"):
             world.after(FLAP_SECS * world.random.random(), self.process.deliver, self.broken, wire)
-        if sent.proves and not _refused(answer):
+        if sent.proves and not refused(answer):
             self.proof_sent_at, self.proof_came_at = sent.at, world.now
             self.proofs_late = self.proofs_late + 1 if world.now - sent.at > PROOF_SECS else 0
         if isinstance(answer, KazooException):

@@ -30,7 +30,8 @@ from stormline.runtime.state.stored_value import unseal
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.serialization import PLAIN
 from tests.contracts.running import PENDING_4
-from tests.kits.components import LEDGERS, Batch, PartitionedSpout, Ranges, Store, line, numbers
+from tests.kits.components import LEDGERS, Batch, Store, line, numbers
+from tests.kits.spouts import PartitionedSpout, Ranges
 from tests.kits.user_state import Notes, PositionsOfStorm
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+LINES_MAX = 400
 ROOMS = ("topology", "bolts", "spouts", "runtime", "cli", "state")
 
 
@@ -88,6 +89,15 @@ def test_no_file_names_the_host_of_a_package_registry() -> None:
         if host in path.read_text(errors="replace")
     ]
     assert found == []
+
+
+def test_no_python_file_has_more_lines_than_one_noun_needs() -> None:
+    lines = {
+        path.relative_to(ROOT): len(path.read_text().splitlines()) for path in project_files() if path.suffix == ".py"
+    }
+    assert lines
+    long = [f"{path}: {count} lines" for path, count in lines.items() if count > LINES_MAX]
+    assert long == [], f"a file of more than {LINES_MAX} lines is usually two nouns: split it"
 
 
 class TestCheckJava:

@@ -18,18 +18,8 @@ from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateS
 from stormline.runtime.state.state_store import Put
 from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
 from stormline.topology.errors import InvalidRegistration, StaleEmit, UnknownComponent, UnknownStream
-from tests.kits.components import (
-    EVENTS,
-    LEDGERS,
-    Batch,
-    ChangingOpaqueSpout,
-    Fault,
-    PartitionedSpout,
-    PlainSpout,
-    Ranges,
-    Store,
-    line,
-)
+from tests.kits.components import EVENTS, LEDGERS, Batch, Fault, Store, line
+from tests.kits.spouts import ChangingOpaqueSpout, PartitionedSpout, PlainSpout, Ranges
 
 ATTEMPT = TransactionAttempt(1, 2)
 

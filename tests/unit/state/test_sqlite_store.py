@@ -14,12 +14,13 @@ from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreUnavail
 from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
+from tests.contracts.stored_values import StoredValuesContract
 from tests.kits.stores import CommitFailed, Process
 
 __all__ = ["process", "successor"]
 
 
-class TestMemoryStore(StoreContract, SQLStoreContract):
+class TestMemoryStore(StoreContract, StoredValuesContract, SQLStoreContract):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
         made = MemoryStore("test", timeout_secs=0.05)
@@ -43,7 +44,7 @@ class TestMemoryStore(StoreContract, SQLStoreContract):
         successor.commit(1, incremented(words(store), {"cat": 1}))
 
 
-class TestSQLiteStore(StoreContract, SQLStoreContract):
+class TestSQLiteStore(StoreContract, StoredValuesContract, SQLStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
         return SQLiteStore(tmp_path / "deep" / "store.sqlite", timeout_secs=0.05)

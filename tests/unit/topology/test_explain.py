@@ -5,7 +5,8 @@ from typing import Any
 from stormline import Config, MemoryTransactionalSpout, TransactionalTopologyBuilder, compile_topology
 from stormline.topology.explain import explain
 from stormline.topology.topology import Topology
-from tests.kits.components import Basic, Batch, CommitterSpout, Ranges, Store
+from tests.kits.components import Basic, Batch, Store
+from tests.kits.spouts import CommitterSpout, Ranges
 
 
 def seed(d: str | None = None) -> Topology:

@@ -1,128 +1,20 @@
-"""The committer against a store and commit phases that wait, fail and hang on order."""
+"""The committer: in which order it begins and records commits, on a store and commit phases that fail on order."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from stormline.runtime.coordination import committer as module
-from stormline.runtime.coordination.commit_queue import PROOF_SECS, PROOF_TRIES, CommitQueue
-from stormline.runtime.coordination.committer import CommitEnded, Committer
+from stormline.runtime.coordination.commit_queue import PROOF_SECS, PROOF_TRIES
 from stormline.runtime.errors import SessionLost
 from stormline.runtime.messages.wave import AttemptResult, Failure
-from stormline.runtime.state.state_store import Op, Put
-from stormline.runtime.world import clock
-from stormline.runtime.world.running_calls import CallReport, Calls
 from stormline.runtime.world.world import REAL
-from stormline.topology.attempt import TransactionAttempt
-from stormline.topology.readings import Readings
+from tests.kits.committing import Rig, Run
 from tests.kits.components import eventually
-
-PATIENCE_SECS = 10.0
-
-
-class Run:
-    """A commit phase; `script` says by txid what it does."""
-
-    def __init__(self, env: Any, result: AttemptResult, engine: Any) -> None:
-        self.attempt = result.attempt
-        self.abandoned = False
-        self.script: Callable[[Run], Failure | None] = engine.get(result.attempt.transaction_id, lambda run: None)
-        self.trail: list[Any] = env.trail
-
-    def run(self) -> Failure | None:
-        self.trail.append(("phase", str(self.attempt)))
-        return self.script(self)
-
-    def abandon(self) -> None:
-        self.abandoned = True
-
-    def where(self) -> str:
-        return "the call that this run is in"
-
-    def executing_secs(self) -> dict[str, float]:
-        return {}
-
-    def metrics(self) -> Readings:
-        return {}
-
-
-class Plan:
-    topology_id = "t"
-
-
-class Env:
-    plan = Plan()
-
-    def __init__(self) -> None:
-        self.trail: list[Any] = []
-        self.calls = Calls(REAL)
-        self.passed_secs = REAL.passed_secs
-        self.world = replace(REAL, passed_secs=lambda: self.passed_secs())
-
-
-class Scripts(dict[int, Callable[["Run"], "Failure | None"]]):
-    """What commits do, by txid, in the place of an engine; none of it is on an executor."""
-
-    def calls(self, attempts: Any) -> list[CallReport]:
-        return []
-
-
-class Store:
-    """Notes what is written; fails, or is suspended, on order."""
-
-    epoch = 1
-
-    def __init__(self, trail: list[Any]) -> None:
-        self.trail = trail
-        self.up = True
-        self.error: BaseException | None = None
-        self.gate = threading.Event()
-        self.gate.set()
-
-    def connected(self) -> bool:
-        return self.up
-
-    def write(self, ops: list[Op]) -> None:
-        self.gate.wait(PATIENCE_SECS)
-        if self.error is not None:
-            raise self.error
-        for op in ops:
-            assert isinstance(op, Put)
-            self.trail.append(("record", f"{op.value['txid']}:{op.value['attempt']}"))
-
-
-class Rig:
-    def __init__(self, timeout_secs: float | None = None, committed: int = 0) -> None:
-        self.env = Env()
-        self.store = Store(self.env.trail)
-        self.scripts = Scripts()
-        self.ended: list[CommitEnded] = []
-        self.signals = 0
-        env: Any = self.env
-        engine: Any = self.scripts
-        store: Any = self.store
-        self.committer = Committer(env, engine, store, CommitQueue(committed, committed), self._signal, timeout_secs)
-
-    def _signal(self) -> None:
-        self.signals += 1
-
-    def add(self, *txids: int, attempt: int = 1) -> None:
-        for txid in txids:
-            self.committer.add(AttemptResult(TransactionAttempt(txid, attempt)))
-
-    def await_ended(self, number: int) -> list[CommitEnded]:
-        def enough() -> bool:
-            self.ended += self.committer.take_ended()
-            return len(self.ended) >= number
-
-        eventually(enough)
-        return self.ended
 
 
 @pytest.fixture
@@ -249,17 +141,6 @@ def test_where_every_proof_takes_too_long_commits_go_on(rig: Rig, monkeypatch: p
     assert rig.env.trail == [("phase", "1:1"), ("record", "1:1")]
 
 
-def test_passed_secs_goes_on() -> None:
-    before = clock.passed_secs()
-    assert not threading.Event().wait(0.02)
-    assert 0.02 <= clock.passed_secs() - before < 20
-
-
-def test_where_there_is_no_such_clock_it_is_the_monotonic_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_BOOTTIME", None)
-    assert abs(clock.passed_secs() - time.monotonic()) < 20
-
-
 def test_a_driver_whose_ownership_cannot_be_proved_begins_no_commit(rig: Rig) -> None:
     rig.store.error = SessionLost("the session has ended")
     rig.add(1, 2)
@@ -301,96 +182,6 @@ def test_bolts_that_cannot_be_made_end_all_commits_with_the_error(rig: Rig, monk
     assert isinstance(error, TypeError)
     assert rig.env.trail == []
     assert not rig.committer.busy
-
-
-def test_a_commit_that_ends_after_its_deadline_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitPhase", Run)
-    rig, gate = Rig(timeout_secs=0.05), threading.Event()
-
-    def waits(run: Run) -> None:
-        gate.wait(PATIENCE_SECS)
-
-    rig.scripts[1] = waits
-    rig.add(1)
-    eventually(lambda: rig.committer.overdue() == TransactionAttempt(1, 1))
-    assert rig.committer.overdue() is None
-    gate.set()
-    failure = rig.await_ended(1)[0].failure
-    assert failure is not None
-    assert failure.message == "it ended after its deadline"
-    rig.scripts.clear()
-    rig.add(1, attempt=2)
-    rig.await_ended(2)
-    assert rig.env.trail == [("phase", "1:1"), ("phase", "1:2"), ("record", "1:2")]
-    rig.committer.close()
-
-
-def test_a_commit_that_is_being_recorded_is_not_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitPhase", Run)
-    rig, begun = Rig(timeout_secs=0.01), threading.Event()
-
-    def close_the_gate(run: Run) -> None:
-        rig.store.gate.clear()
-        begun.set()
-
-    rig.scripts[1] = close_the_gate
-    rig.add(1)
-    assert begun.wait(PATIENCE_SECS)
-    eventually(lambda: rig.committer.deadline() is None)
-    assert not threading.Event().wait(0.05)
-    assert rig.committer.overdue() is None
-    rig.store.gate.set()
-    assert rig.await_ended(1)[0].failure is None
-    rig.committer.close()
-
-
-def test_after_a_commit_that_hangs_nothing_begins_before_it_has_ended_and_it_is_told_of(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(module, "CommitPhase", Run)
-    rig, gate = Rig(timeout_secs=0.05), threading.Event()
-
-    def hangs(run: Run) -> None:
-        if run.attempt.attempt_id == 1:
-            gate.wait(PATIENCE_SECS)
-
-    rig.scripts[1] = hangs
-    rig.add(1)
-    eventually(lambda: rig.committer.overdue() is not None)
-    assert rig.committer.hangs
-    rig.add(1, attempt=2)
-
-    def told() -> bool:
-        rig.committer.tell_if_hung()
-        return caplog.text.count("the commit of 1:1 has run for ") >= 2
-
-    eventually(told)
-    assert "all later transactions, wait for its end" in caplog.text
-    assert "It is in the call that this run is in" in caplog.text
-    assert ("phase", "1:2") not in rig.env.trail
-    gate.set()
-    rig.add(2)
-    eventually(lambda: ("record", "2:1") in rig.env.trail)
-    assert ("record", "1:2") in rig.env.trail
-    assert ("record", "1:1") not in rig.env.trail
-    rig.committer.close()
-
-
-def test_a_commit_that_still_runs_when_the_topology_ends_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CommitPhase", Run)
-    rig, begun, gate = Rig(), threading.Event(), threading.Event()
-
-    def waits(run: Run) -> None:
-        begun.set()
-        gate.wait(PATIENCE_SECS)
-
-    rig.scripts[1] = waits
-    rig.add(1)
-    assert begun.wait(PATIENCE_SECS)
-    rig.committer.close()
-    gate.set()
-    assert rig.await_ended(1)[0].failure is not None
-    assert rig.env.trail == [("phase", "1:1")]
 
 
 def test_signals_are_fewer_than_commits_that_follow_one_another(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

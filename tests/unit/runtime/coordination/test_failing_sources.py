@@ -16,7 +16,8 @@ from stormline.runtime.coordination.next_wave import IDLE_SECS
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.state.state_store import Op
 from stormline.topology.compiler import compile_topology
-from tests.kits.components import EVENTS, LEDGERS, PartitionedSpout, PlainSpout, Ranges, Store, eventually
+from tests.kits.components import EVENTS, LEDGERS, Store, eventually
+from tests.kits.spouts import PartitionedSpout, PlainSpout, Ranges
 
 IDLE_FOR_SECS = 1.0
 

@@ -20,18 +20,8 @@ from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
-from tests.kits.components import (
-    EVENTS,
-    LEDGERS,
-    CommittingTrail,
-    Coordinator,
-    PlainSpout,
-    Ranges,
-    Store,
-    eventually,
-    line,
-    numbers,
-)
+from tests.kits.components import EVENTS, LEDGERS, CommittingTrail, Store, eventually, line, numbers
+from tests.kits.spouts import Coordinator, PlainSpout, Ranges
 
 
 class Hangs(CommittingTrail):

@@ -12,7 +12,8 @@ import pytest
 from stormline import TransactionalTopologyBuilder
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.coordination import loop_watch
-from tests.kits.components import PlainSpout, Ranges, Store, eventually
+from tests.kits.components import Store, eventually
+from tests.kits.spouts import PlainSpout, Ranges
 
 TOLD = "for its spout's coordinator; until it answers, no new batch begins"
 IN_ONE_CALL = "in one call; until that returns, nothing begins but commits that were ready before"

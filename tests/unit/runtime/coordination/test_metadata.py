@@ -10,7 +10,8 @@ from stormline import TransactionalTopologyBuilder
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.errors import StateTooLarge
 from stormline.topology.errors import UnregisteredClass
-from tests.kits.components import Batch, PlainSpout, Ranges
+from tests.kits.components import Batch
+from tests.kits.spouts import PlainSpout, Ranges
 
 
 class Thing:

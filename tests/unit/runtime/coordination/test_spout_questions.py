@@ -13,7 +13,8 @@ from stormline import ITransactionalSpout, TransactionalTopologyBuilder
 from stormline.errors import TopologyFailed
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.state.memory_store import MemoryStateServer
-from tests.kits.components import EVENTS, LEDGERS, PlainSpout, Ranges, Store, eventually
+from tests.kits.components import EVENTS, LEDGERS, Store, eventually
+from tests.kits.spouts import PlainSpout, Ranges
 
 
 class Slow:

@@ -26,18 +26,8 @@ from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import failure_of
 from stormline.runtime.world.world import REAL
-from tests.kits.components import (
-    EVENTS,
-    LEDGERS,
-    Basic,
-    Batch,
-    ChangingOpaqueSpout,
-    Fault,
-    Store,
-    eventually,
-    line,
-    numbers,
-)
+from tests.kits.components import EVENTS, LEDGERS, Basic, Batch, Fault, Store, eventually, line, numbers
+from tests.kits.spouts import ChangingOpaqueSpout
 
 
 class FaultyEngine(InProcessEngine):

@@ -9,7 +9,8 @@ from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_
 from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch
 from stormline.runtime.tasks.collector import Output, TaskCollector
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from tests.kits.components import Counting, PlainSpout, Ranges
+from tests.kits.components import Counting
+from tests.kits.spouts import PlainSpout, Ranges
 
 A, A2, B = TransactionAttempt(1, 1), TransactionAttempt(1, 2), TransactionAttempt(2, 1)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from stormline import Fields
-from stormline.runtime.tasks.collector import Logged
+from stormline.runtime.tasks.debug_log import Logged
 from stormline.runtime.tasks.emitted_batches import BatchCheck
 from stormline.runtime.tuples.columns import Columns
 from stormline.topology.errors import (

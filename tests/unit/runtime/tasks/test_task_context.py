@@ -10,7 +10,8 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import UnknownAttempt, UnknownComponent, UnknownStream
 from stormline.topology.grouping import GlobalStreamId, Grouping, GroupingKind
-from tests.kits.components import Batch, PlainSpout, Ranges, Store
+from tests.kits.components import Batch, Store
+from tests.kits.spouts import PlainSpout, Ranges
 
 
 def context(component: str, task: int) -> TaskContext:

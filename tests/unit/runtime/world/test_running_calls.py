@@ -21,7 +21,8 @@ from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.world.running_calls import Calls, told
 from stormline.runtime.world.world import REAL
 from stormline.topology.compiler import compile_topology
-from tests.kits.components import PlainSpout, Ranges, Store, eventually
+from tests.kits.components import Store, eventually
+from tests.kits.spouts import PlainSpout, Ranges
 
 FIRST, SECOND = TransactionAttempt(7, 3), TransactionAttempt(8, 1)
 GO_ON = threading.Event()
