@@ -5,6 +5,7 @@ A server goes on writing to files that were deleted, and acknowledges what is on
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from pathlib import Path
@@ -33,6 +34,8 @@ class StateFiles:
             return self._gone()
 
     def _gone(self) -> StateDirGone | None:
+        if self._log is not None and _identity(self._log[0]) == self._log[1]:
+            return None  # found where it was, so its directory is, too: one look for each write
         if _identity(self._files) != self._directory:
             return self._error(self._files)
         if self._log is None or _identity(self._log[0]) != self._log[1]:
@@ -75,7 +78,7 @@ def zxid(name: str) -> int:
 
 def _identity(path: Path) -> object:
     try:
-        stat = path.stat()
+        stat = os.stat(path)
     except OSError:
         return None
     return stat.st_dev, stat.st_ino

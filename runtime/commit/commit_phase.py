@@ -143,14 +143,14 @@ class CommitTask:
     def _execute_all(self, deliveries: Iterable[Delivery]) -> None:
         for delivery in deliveries:
             edge = self._env.plan.edges[delivery.edge]
-            tuples = self._read(delivery.tuples, edge.source, delivery.source_task)
+            tuples = delivery.tuples
+            if isinstance(tuples, Packed):
+                tuples = self._read(tuples, edge.source, delivery.source_task)
             execute_tuples(self._executes, tuples, self._env.source(edge, delivery.source_task))
         self.collector.flush()
 
-    def _read(self, tuples: Tuples | Packed, component: str, task: int) -> Tuples:
-        """Return tuples, which may have come packed: the user's serializers read here."""
-        if not isinstance(tuples, Packed):
-            return tuples
+    def _read(self, tuples: Packed, component: str, task: int) -> Tuples:
+        """Return tuples that have come packed: the user's serializers read here."""
         of = UserCode(component, task, self._attempt, self._env.calls)
         read = run_guarded(of, "reading the tuples", tuples.unpack_whole, self._attempt, self._env.registry)
         if isinstance(read, Failure):

@@ -28,7 +28,7 @@ from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, MakeClient, Z
 from stormline.topology.identifiers import RESERVED_ROOT
 from stormline.topology.serialization import PLAIN, Registry
 
-WRITES_STEP_MAX = 1 << 24
+WRITES_STEP_MAX = (1 << 24) - 1
 
 
 class ZooKeeperStateStore:
