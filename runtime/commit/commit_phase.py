@@ -24,7 +24,7 @@ from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
 from stormline.runtime.tasks.task_routes import HandOver, collector_of
-from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, run_guarded
+from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, failure_of, run_guarded
 from stormline.runtime.tuples.columns import Tuples
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
@@ -33,6 +33,7 @@ from stormline.runtime.world.running_calls import told
 from stormline.runtime.world.wanted import while_wanted
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY
 from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
+from stormline.topology.errors import CorruptData
 from stormline.topology.gathering import gathered_by
 from stormline.topology.plan import Edge, Placement, PlannedComponent
 from stormline.topology.readings import Readings, merge_into
@@ -150,9 +151,16 @@ class CommitTask:
         self.collector.flush()
 
     def _read(self, tuples: Packed, component: str, task: int) -> Tuples:
-        """Return tuples that have come packed: the user's serializers read here."""
+        """Return tuples that have come packed; the user's serializers, where there are some, read here."""
+        where, registry = "reading the tuples", self._env.registry
+        if registry.plain:  # nobody's code but ours reads
+            try:
+                return tuples.unpack_whole(self._attempt, registry)
+            except CorruptData as error:
+                self.failure = failure_of(error, component, task, where)
+                raise AttemptAborted from None
         of = UserCode(component, task, self._attempt, self._env.calls)
-        read = run_guarded(of, "reading the tuples", tuples.unpack_whole, self._attempt, self._env.registry)
+        read = run_guarded(of, where, tuples.unpack_whole, self._attempt, registry)
         if isinstance(read, Failure):
             self.failure = read
             raise AttemptAborted
