@@ -33,15 +33,15 @@ LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).p
 # First those that run alone, then the longest, so that the last ones end together.
 TEST = (
     Part("simulation", ("tests/simulation",), alone=True),
-    Part("chaos", ("tests/cluster/test_chaos.py",)),
-    Part("spark contract", ("tests/spark/test_running.py",)),
-    Part("servers", ("tests/cluster",)),
     Part("runtime", ("tests/unit/runtime", "tests/unit/simulation", "tests/model")),
-    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
-    LINT,
-    Part("spark", ("tests/spark",)),
+    Part("servers", ("tests/cluster",)),
     Part("unit", ("tests",)),
+    Part("spark contract", ("tests/spark/test_running.py",)),
+    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
+    Part("chaos", ("tests/cluster/test_chaos.py",)),
+    Part("spark", ("tests/spark",)),
     Part("spark cluster", ("tests/cluster/test_spark_submit.py",)),
+    LINT,
 )
 """What `make test` runs: all tests but the proofs."""
 
