@@ -228,7 +228,6 @@ class CommitPhase:
 
     def __init__(self, env: TaskEnvironment, result: AttemptResult, engine: CommitEngine) -> None:
         self._env = env
-        self._result = result
         self.attempt = result.attempt
         self._abandoned = False
         self._engine = engine
