@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -111,8 +111,8 @@ class SQLiteConnection(SQLConnection):
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._db.execute(text, parameters).fetchall()
 
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._db.executemany(text, rows)
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        return self._db.executemany(text, rows).rowcount
 
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
         found = self._run(f"PRAGMA table_info({self.dialect.name(table)})")

@@ -89,7 +89,8 @@ class StoreTransaction:
     def own_sql(self) -> Iterator[Any]:
         """Give the database's connection to the user's own SQL, which sees what the maps have stored."""
         with self.alone() as connection:
-            self._flush(connection)
+            for table in self._tables.values():
+                table.flush(connection)
             if not self.stored:
                 yield connection.native
                 return
@@ -106,12 +107,9 @@ class StoreTransaction:
         with self.alone() as connection:
             if self._error is not None:
                 raise self._error
-            self._flush(connection)
+            for table in self._tables.values():
+                table.flush_last(connection)
             connection.raise_fence(self.token.topology, self.token.scope, Fence.of(self.token))
-
-    def _flush(self, connection: StoreConnection) -> None:
-        for table in self._tables.values():
-            table.flush(connection)
 
     def commit(self) -> None:
         """Commit it."""

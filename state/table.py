@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ REMOVED = "_removed"
 
 Key = tuple[Any, ...]
 Values = tuple[Any, ...]
+RowColumns = Sequence[Sequence[Any]]
+"""Rows, column by column: those of the key, of the value, and what the map's kind adds, in the order of the table."""
 
 
 class Kind(Enum):
@@ -26,6 +29,11 @@ class Kind(Enum):
     """The txid, the values before, and the txid that stored those."""
     NON_TRANSACTIONAL = "non-transactional"
     """Nothing."""
+
+
+def by_column(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Return the columns of rows; as many as the rows are wide, also where there are no rows."""
+    return [[row[i] for row in rows] for i in range(width)]
 
 
 class Row(NamedTuple):

@@ -1,7 +1,9 @@
 """TableTransaction: what one transaction reads and stores in one map's table.
 
 What it stores waits in memory until the transaction is prepared, or own SQL wants to see it: then it goes to the
-database in one piece. The rules of the three kinds of maps are here, and nowhere else.
+database in one piece. What is stored under keys that nobody reads is not read here either: it waits as the columns that
+it was given as, and the database itself looks at the txids. The rules of the three kinds of maps are here, and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from stormline.state.connection import StoreConnection
 from stormline.state.errors import CorruptRow, StoreMismatch
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
-from stormline.state.table import Key, Kind, Row, Table, Values
+from stormline.state.table import Key, Kind, Row, RowColumns, Table, Values, by_column
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
 if TYPE_CHECKING:
     from stormline.topology.serialization import Registry
+
+_NOTHING = Row(())
+"""What an opaque map's key held before where it held nothing."""
 
 
 class TableTransaction:
@@ -40,6 +45,7 @@ class TableTransaction:
         self._now: dict[Key, Values | None] = {}  # what it has stored; None: removed
         self._waiting: dict[Key, None] = {}  # of these, what the database does not have yet
         self._kept: set[Key] = set()  # of a transactional map, what an earlier attempt has stored
+        self._unread: list[tuple[RowColumns, RowColumns]] = []  # keys and values that wait, and were not read
 
     def open(self, connection: StoreConnection) -> None:
         """Begin; an opaque map that has stored this transaction is put back."""
@@ -82,13 +88,49 @@ class TableTransaction:
         """Store values of keys that were got before; None removes. What is kept is left alone."""
         if self._frozen:
             return
-        if self._kept:
-            changes = {key: values for key, values in changes.items() if key not in self._kept}
         if self._packed:
             packed = self._packed.packed
             changes = {key: None if values is None else packed(key, values) for key, values in changes.items()}
+        self._put(changes)
+
+    def _put(self, changes: Mapping[Key, Values | None]) -> None:
+        if self._kept:
+            changes = {key: values for key, values in changes.items() if key not in self._kept}
         self._now.update(changes)
         self._waiting.update(dict.fromkeys(changes))
+
+    def put_columns(self, connection: StoreConnection, keys: RowColumns, values: RowColumns) -> None:
+        """Store values, column by column, of keys that need not have been got before. What is kept is left alone."""
+        if self._frozen:
+            return
+        if self._packed:
+            rows = zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True)
+            values = by_column([self._packed.packed(key, row) for key, row in rows], len(values))
+        if self._opaque or self._found or self._cache.keys_max:
+            self._put_read(connection, keys, values)
+        else:
+            self._unread.append((keys, values))
+
+    def _put_read(self, connection: StoreConnection, keys: RowColumns, values: RowColumns) -> None:
+        rows = list(zip(*keys, strict=True))
+        self._load(connection, rows)
+        self._put(dict(zip(rows, zip(*values, strict=True), strict=True)))
+
+    def _read_the_unread(self, connection: StoreConnection) -> None:
+        if self._unread:
+            keys, values = self._all_unread()
+            self._unread = []
+            self._put_read(connection, keys, values)
+
+    def _all_unread(self) -> tuple[RowColumns, RowColumns]:
+        """Return what was put, each key once."""
+        if len(self._unread) > 1:
+            rows: dict[Key, Values] = {}
+            for keys, values in self._unread:
+                rows.update(zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True))
+            table = self.table
+            return by_column(list(rows), len(table.key)), by_column(list(rows.values()), len(table.value))
+        return self._unread[0]
 
     def _before(self, row: Row | None) -> Values | None:
         """Return what a row held before this transaction; of a transactional map what it holds, which it may be."""
@@ -99,6 +141,8 @@ class TableTransaction:
         return row.values
 
     def _load(self, connection: StoreConnection, keys: Collection[Key]) -> None:
+        if self._unread:
+            self._read_the_unread(connection)
         unknown = [key for key in keys if key not in self._found]
         if not unknown:
             return
@@ -145,31 +189,46 @@ class TableTransaction:
     # ------------------------------------------------------------------------------------ to the database
 
     def flush(self, connection: StoreConnection) -> None:
-        """Give the database what it does not have yet."""
+        """Give the database what it does not have yet, for more that may come."""
+        self._read_the_unread(connection)
         if not self._waiting:
             return
-        written, removed, kept = [], [], []
-        if not self._opaque and not any(self._now[key] is None for key in self._waiting):
-            txid, now = self._txid, self._now
-            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
-            self._waiting = {}
-            return
-        for key in self._waiting:
-            values, found = self._now[key], self._found[key]
-            if values is not None:
-                written.append((key, self._row(values, found)))
-                continue
-            removed.append(key)
-            base = self._base(found)
-            if base is not None:
-                kept.append((key, base))
-        if removed:
-            connection.delete(self.table, removed)
-        if removed and self._opaque:
-            connection.keep_removed(self.table, kept, self._txid)
+        waiting, now = self._waiting, self._now
+        written = [key for key in waiting if now[key] is not None]
+        if len(written) < len(waiting):
+            self._remove(connection, [key for key in waiting if now[key] is None])
         if written:
-            connection.write(self.table, written)
+            connection.write(self.table, self._columns(written))
         self._waiting = {}
+
+    def flush_last(self, connection: StoreConnection) -> None:
+        """Give the database what it does not have yet; nothing more comes."""
+        if self._unread:
+            keys, values = self._all_unread()
+            txids = [[self._txid] * len(keys[0])] if self.table.kind is Kind.TRANSACTIONAL else []
+            if not keys[0] or connection.write_unread(self.table, [*keys, *values, *txids]):
+                return
+        self.flush(connection)  # it finds what the database would not write over
+
+    def _remove(self, connection: StoreConnection, removed: list[Key]) -> None:
+        connection.delete(self.table, removed)
+        if self._opaque:
+            bases = [(key, self._base(self._found[key])) for key in removed]
+            connection.keep_removed(self.table, [(key, base) for key, base in bases if base is not None], self._txid)
+
+    def _columns(self, keys: Sequence[Key]) -> RowColumns:
+        """Return all columns of what these keys hold now."""
+        now, width = self._now, len(self.table.value)
+        columns = [*by_column(keys, len(self.table.key)), *by_column([now[key] or () for key in keys], width)]
+        if self.table.kind is Kind.NON_TRANSACTIONAL:
+            return columns
+        columns.append([self._txid] * len(keys))
+        if not self._opaque:
+            return columns
+        bases = [self._base(self._found[key]) or _NOTHING for key in keys]
+        none = (None,) * width
+        before = by_column([none if base is _NOTHING else base.values for base in bases], width)
+        return [*columns, *before, [base.txid for base in bases]]
 
     def _base(self, found: Row | None) -> Row | None:
         """Return the row of an opaque map as it was before this transaction."""

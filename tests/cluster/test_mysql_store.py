@@ -16,6 +16,7 @@ from stormline.state import MySQLStore, TransactionalMap
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.mariadb import MariaDB, binary
 
@@ -64,7 +65,9 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestMySQLStore(
+    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

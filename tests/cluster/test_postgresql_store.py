@@ -15,6 +15,7 @@ from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.postgresql import PostgreSQL
 
@@ -48,7 +49,9 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
         yield run
 
 
-class TestPostgreSQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestPostgreSQLStore(
+    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+):
     parameter = "%s"
 
     @pytest.mark.parametrize("count", [999, 1000, 2500])
