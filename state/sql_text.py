@@ -103,13 +103,13 @@ class Dialect:
             options=self.table_options,
         )
 
-    def upsert(self, name: str, columns: Sequence[str], key: Sequence[str], older: bool = False) -> str:
-        """Return the statement that inserts or replaces a row of parameters; where `older`, see `otherwise`."""
+    def upsert(self, name: str, columns: Sequence[str], key: Sequence[str], older: bool = False, rows: int = 1) -> str:
+        """Return the statement that inserts or replaces rows of parameters; where `older`, see `otherwise`."""
         return statement(
-            "INSERT INTO $name ($columns) VALUES ($parameters) $otherwise",
+            "INSERT INTO $name ($columns) VALUES $parameters $otherwise",
             name=self.name(name),
             columns=self.names(columns),
-            parameters=self.parameters(len(columns)),
+            parameters=", ".join([f"({self.parameters(len(columns))})"] * rows),
             otherwise=self.otherwise(name, columns, key, older),
         )
 

@@ -26,11 +26,12 @@ def binary() -> str | None:
 class MariaDB:
     """A server with one user, `stormline`, who may do everything and has no password."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *options: str) -> None:
         server = binary()
         assert server is not None, "MariaDB is not installed: sh scripts/check_mariadb.sh"
         self._server = server
         self._log = log
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="stormline-db-"))
         self._user = ["--user=mysql"] if os.getuid() == 0 else []
@@ -78,6 +79,7 @@ class MariaDB:
             "--innodb-flush-log-at-trx-commit=0",  # processes die here, the machine does not
             "--innodb-buffer-pool-size=32M",
             *self._user,
+            *self._options,
         ]
         self._process = start(command, self._log, {})
         assert wait_until(self.answers, START_SECS), f"MariaDB does not answer: {self._log.read_text()[-2000:]}"

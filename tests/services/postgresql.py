@@ -43,12 +43,13 @@ def binaries() -> Path | None:
 class PostgreSQL:
     """The server refuses to run as root, so it runs as `postgres` where we are."""
 
-    def __init__(self, log: Path, env: dict[str, str]) -> None:
+    def __init__(self, log: Path, env: dict[str, str], **settings: str) -> None:
         folder = binaries()
         assert folder is not None, "PostgreSQL is not installed: sh scripts/check_postgresql.sh"
         self._bin = folder
         self._log = log
         self._env = env
+        self._settings = {**SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="stormline-chaos-"))
         self._as_user: dict[str, Any] = {}
@@ -77,7 +78,7 @@ class PostgreSQL:
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        settings = [part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        settings = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
         self._process = start(command, self._log, self._env, cwd=self._folder, **self._as_user)
         wait_until(lambda: self.answers() or self.process.poll() is not None, START_SECS)
