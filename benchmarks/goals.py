@@ -37,6 +37,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("P9", "P9", "a transaction's cost at txid 20,000", "at txid 200", "ms", 1.1, at_most=True),
     Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),
+    Goal("P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True),
     Goal("S1a", "S1", STORED, "synchronous kazoo sets", TRANSACTIONS, 2),
     Goal("S1b", "S1", STORED, "the same, one transaction a commit of the database", TRANSACTIONS, 4),
     Goal("S2", "S2", "the same into PostgreSQL", "psycopg alone, one commit a transaction", TRANSACTIONS, 2),
@@ -52,7 +53,6 @@ GOALS: tuple[Goal, ...] = (
     Goal("S5b", "S5", "the same with record batches", f"{SPARK} in SQL", TUPLES, 10),
     Goal("S6a", "S6", "kill -9 of the driver until the next commit, p50", SPARK, "s", 1, at_most=True),
     Goal("S6b", "S6", "the longest of them", SPARK, "s", 1, at_most=True),
-    Goal("P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True),
 )
 
 ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

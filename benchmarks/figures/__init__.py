@@ -34,6 +34,6 @@ RUNS: tuple[Run, ...] = (
     Run(("S1", "S2"), "stored_counts"),
     Run(("S3", "S4"), "stored_keys"),
     Run(("S5",), "stored_words"),
-    Run(("S6",), "killed_driver"),
     Run(("P11",), "first_commit"),
+    Run(("S6",), "killed_driver"),
 )
