@@ -8,14 +8,15 @@ from dataclasses import asdict
 
 from benchmarks.measuring.bench import Bench, alternately
 from benchmarks.measuring.lab import Stream
-from benchmarks.measuring.settings import BATCH_TUPLES, PENDING
+from benchmarks.measuring.settings import BATCH_TUPLES
 from benchmarks.peers import measure_all
 from benchmarks.peers.protocol import WORDS, word_counts
 from benchmarks.topologies.stored import counts, stored_words
 from stormline.state import Store
 
+PENDING = 64
 BATCHES = {"S5a": 64, "S5b": 256}
-"""By figure, batches a measurement."""
+"""By figure, batches a measurement; `PENDING` of them may be under way."""
 FORMS = {"S5a": "row", "S5b": "sql"}
 """How the peer does it: `sql` is its counterpart of record batches, in which no tuple reaches Python."""
 ROUNDS_MAX = 3
