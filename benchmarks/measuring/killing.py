@@ -18,7 +18,7 @@ import psutil
 from benchmarks.measuring.fresh import ROOT, end_tree
 
 POLL_SECS = 0.005
-LIFE_SECS_MAX = 120.0
+LIFE_SECS_MAX = 300.0
 COMMITS_BETWEEN = 3
 """Commits that a driver makes before it is killed, at least; then it has some time more."""
 PAUSE_SECS_MAX = 0.3
