@@ -31,7 +31,9 @@ class GroupedRows:
         now, before = self.now, self.before
         return {key: now[key] if key in now else before[key] for key in keys if key in now or key in before}
 
-    def hold(self, found: Mapping[Key, Row | None], changed: Mapping[Key, Row | None], unwritten: Iterable[Key]) -> None:
+    def hold(
+        self, found: Mapping[Key, Row | None], changed: Mapping[Key, Row | None], unwritten: Iterable[Key]
+    ) -> None:
         """Take over what one transaction has found, what it has changed, and what of this is not written yet."""
         for key, row in found.items():
             if key not in self.now:

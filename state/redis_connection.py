@@ -107,8 +107,8 @@ class RedisConnection:
             epoch, txid, attempt, commit_id, *earlier = map(int, found.split())
         except ValueError:
             raise CorruptRow(
-                f"key {key!r} of {self._store} holds {found!r}, expected four numbers, or more; bring back a whole copy of the "
-                "database"
+                f"key {key!r} of {self._store} holds {found!r}, expected four numbers, or more; bring back a whole "
+                "copy of the database"
             ) from None
         return Fence(epoch, txid, attempt, commit_id, tuple(earlier))
 
@@ -118,9 +118,7 @@ class RedisConnection:
         with self._told("reading the fence"):
             keys = [key.decode() for key in self._client.scan_iter(match=f"{before}*", count=1000)]
             found = self._client.mget(keys) if keys else []
-        return {
-            key.removeprefix(before): self._fence(key, one) for key, one in zip(keys, found, strict=True) if one
-        }
+        return {key.removeprefix(before): self._fence(key, one) for key, one in zip(keys, found, strict=True) if one}
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""

@@ -103,14 +103,15 @@ class SQLConnection(ABC):
         return self._fence(topology, scope, found[0]) if found else None
 
     def _fence(self, topology: str, scope: str, found: tuple[Any, ...]) -> Fence:
-        *numbers, earlier = found
+        epoch, txid, attempt, commit_id, earlier = found
+        numbers = (epoch, txid, attempt, commit_id)
         ids = earlier.split() if isinstance(earlier, str) else ["?"]
         if not all(type(value) is int and value >= 0 for value in numbers) or not all(map(str.isdecimal, ids)):
             raise CorruptRow(
                 f"table {FENCE!r} of {self._store} holds {found} for topology {topology!r}, scope {scope!r}, "
                 "expected four numbers, and numbers in a text; bring back a whole copy of the database"
             )
-        return Fence(*numbers, tuple(map(int, ids)))
+        return Fence(*numbers, earlier=tuple(map(int, ids)))
 
     def fences(self, topology: str) -> dict[str, Fence]:
         """Return by scope all that is stored of a topology."""

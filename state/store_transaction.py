@@ -1,4 +1,4 @@
-"""StoreTransaction: what one transaction of the topology stores, shared by all committers, tasks and maps of its commit.
+"""StoreTransaction: what one transaction of the topology stores, shared by all tasks and maps of its commit phase.
 
 By itself it is one transaction of the database. In a group (`hold`, `follow`) it is a part of one: those that follow
 see what it has stored, and all of them become durable together.
