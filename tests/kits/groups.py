@@ -26,7 +26,7 @@ from tests.kits.components import eventually
 
 STORE = MemoryStore("groups", timeout_secs=0.05)
 SEEN = TransactionalMap(STORE, "seen", key={"batch": int}, value={"of": int})
-Script = Callable[["Seen"], None]
+Script = Callable[["Seen"], object]
 SCRIPTS: dict[int, Script] = {}
 RAN: list[str] = []
 
@@ -59,14 +59,12 @@ def plan_of(**config: Any) -> Plan:
 class GroupRig:
     """The real committer; `let_begin` lets begin what was added, together where it may."""
 
-    def __init__(
-        self, timeout_secs: float | None = None, group_max: int = 8, epoch: int = 1, committed: int = 0
-    ) -> None:
+    def __init__(self, timeout_secs: float | None = None, epoch: int = 1) -> None:
         self.env = TaskEnvironment(plan_of(), epoch)
         self.trail: list[Any] = []
         self.store = Store(self.trail)
         self.store.up = False
-        self.queue = CommitQueue(committed, committed, group_max=group_max)
+        self.queue = CommitQueue(0, 0, group_max=8)
         self.ended: list[CommitEnded] = []
         engine: Any = Scripts()
         store: Any = self.store

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stormline.errors import FailedException
+from stormline.runtime.commit import commit_group
 from stormline.runtime.state.transactional_state import TransactionalState
 from stormline.state import MemoryStore
 from stormline.state.database_transaction import DatabaseTransaction
@@ -17,7 +18,8 @@ from tests.kits.groups import RAN, SCRIPTS, SEEN, STORE, GroupRig, Seen
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(commit_group, "GROUP_SECS", 1e6)  # whatever the machine does meanwhile
     SCRIPTS.clear()
     RAN.clear()
     yield
@@ -67,6 +69,15 @@ def test_one_that_fails_in_the_middle_is_replayed_and_those_before_it_are_durabl
     rig.add(3, 4, attempt=2)
     assert rig.let_begin(2) == ["3:2", "4:2"]
     assert SEEN.items() == {n: n for n in range(1, 5)}
+
+
+def test_a_group_that_takes_long_is_cut_and_what_has_not_begun_waits_again(
+    rig: GroupRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_group, "GROUP_SECS", -1.0)
+    rig.add(1, 2, 3)
+    assert rig.let_begin(3) == ["1:1", "2:1", "3:1"]
+    assert [what for _, what in rig.trail] == ["1:1", "2:1", "3:1"]
 
 
 def test_the_first_that_fails_takes_nothing_with_it(rig: GroupRig) -> None:
@@ -126,7 +137,12 @@ def test_one_that_hangs_in_the_middle_is_replayed_when_it_has_ended_and_those_be
     rig.store.up = True
     assert hangs.wait(60)
     overdue: list[Any] = []
-    eventually(lambda: overdue.append(rig.committer.overdue()) or overdue[-1] is not None)
+
+    def is_overdue() -> bool:
+        overdue.append(rig.committer.overdue())
+        return overdue[-1] is not None
+
+    eventually(is_overdue)
     assert str(overdue[-1]) == "2:1"
     rig.committer.revoke(2)
     assert rig.committer.hangs
