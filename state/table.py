@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -59,3 +59,17 @@ class Table:
         key = ", ".join(f"{column.name} {column.type.value}" for column in self.key)
         value = ", ".join(f"{column.name} {column.type.value}" for column in self.value)
         return f"{self.kind.value} map ({key}) -> ({value})"
+
+
+def rows_by_column(table: Table, rows: Mapping[Key, Row]) -> RowColumns:
+    """Return all columns of rows, in the order of the table."""
+    width = len(table.value)
+    held = list(rows.values())
+    columns = [*by_column(list(rows), len(table.key)), *by_column([row.values for row in held], width)]
+    if table.kind is Kind.NON_TRANSACTIONAL:
+        return columns
+    columns.append([row.txid for row in held])
+    if table.kind is Kind.TRANSACTIONAL:
+        return columns
+    none = (None,) * width
+    return [*columns, *by_column([row.prev or none for row in held], width), [row.prev_txid for row in held]]

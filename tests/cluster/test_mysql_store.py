@@ -13,6 +13,7 @@ import pytest
 
 from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -66,7 +67,13 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
 
 
 class TestMySQLStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     parameter = "%s"
 

@@ -12,6 +12,7 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFailed, StoreUnavailable
 from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -50,7 +51,13 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
 
 
 class TestPostgreSQLStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     parameter = "%s"
 

@@ -12,6 +12,7 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -22,7 +23,13 @@ __all__ = ["process", "successor"]
 
 
 class TestMemoryStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
@@ -48,7 +55,13 @@ class TestMemoryStore(
 
 
 class TestSQLiteStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, UnreadPutsContract, UnreadPutsInSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
