@@ -194,7 +194,7 @@ class MySQLConnection(SQLConnection):
         """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""
         found = super().lock_fence(topology, scope)
         if found is None:
-            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0)", fence=FENCE)
+            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '')", fence=FENCE)
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])
             found = super().lock_fence(topology, scope)

@@ -147,7 +147,8 @@ class PostgreSQLConnection(SQLConnection):
         found = super().lock_fence(topology, scope)
         if found is None:
             text = statement(
-                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0) ON CONFLICT (topology, scope) DO NOTHING", fence=FENCE
+                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '') ON CONFLICT (topology, scope) DO NOTHING",
+                fence=FENCE,
             )
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from stormline.state.connection import StoreConnection
+from stormline.state.database_transaction import DatabaseTransaction
 from stormline.state.errors import InvalidStore, StoreUnavailable
 from stormline.state.fence import Fence
 from stormline.state.read_cache import ReadCache
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
 
 
 class StoreResource:
-    """The connections of one store: one for each transaction that is under way, kept for the next ones."""
+    """The connections of one store: one for each transaction that is under way, kept for the next ones.
 
-    def __init__(self, store: Store) -> None:
+    `make_lock`: of a transaction, which tasks use side by side.
+    """
+
+    def __init__(self, store: Store, make_lock: Callable[[], Any] = threading.RLock) -> None:
         self.name = str(store)
+        self._make_lock = make_lock
         self._store = store
         self._idle: list[StoreConnection] = []
         self._declared: dict[str, Table] = {}
@@ -36,7 +42,8 @@ class StoreResource:
         """Begin a transaction of the database, its fence locked."""
         connection, fence = self._begun(token)
         try:
-            return StoreTransaction(self, connection, token, registry, fence)
+            shared = DatabaseTransaction(self, connection, token, registry, fence, self._make_lock())
+            return StoreTransaction.begun(shared, token)
         except BaseException:
             connection.close()
             raise

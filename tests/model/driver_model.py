@@ -53,6 +53,7 @@ class Read(NamedTuple):
             "rows": rows,
             "partitions": partitions,
             "commit_id": self.commit_id,
+            "group_max": 1,
         }
 
 
