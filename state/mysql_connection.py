@@ -12,7 +12,7 @@ import pymysql
 from stormline.state.columns import ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
-from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_connection import IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -116,17 +116,19 @@ class MySQLConnection(SQLConnection):
             read_timeout=wait + 1,
             write_timeout=wait + 1,
         )
+        is_mariadb = "MariaDB" in db.get_server_info()
+        # Else a server that did not hear of our end would keep the fence locked, and all that comes after, for hours.
+        # MySQL knows one limit only, of connections that wait for the next transaction too: those are replaced.
+        idle = "idle_transaction_timeout" if is_mariadb else "wait_timeout"
         with db.cursor() as cursor:
             cursor.execute(
                 "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %s, "
-                "time_zone = '+00:00'",
-                [wait],
+                f"time_zone = '+00:00', {idle} = %s",
+                [wait, IDLE_TIMES * wait],
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            cursor.execute("SELECT version()")
-            (version,) = cursor.fetchone()
         # By bytes, and with spaces at the end: else keys that differ would be one.
-        binary = "utf8mb4_nopad_bin" if "MariaDB" in version else "utf8mb4_0900_bin"
+        binary = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
         self.dialect.table_options = f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={binary}"
         return db
 
@@ -219,6 +221,12 @@ class MySQLConnection(SQLConnection):
         """Undo all."""
         if self._db.open:
             self._run("ROLLBACK")
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self.close()
+        with self._told("connecting"):
+            self._db = self._connected()
 
     def close(self) -> None:
         """Let go of it."""

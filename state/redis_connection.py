@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
@@ -20,6 +21,7 @@ from redis.exceptions import (
     TimeoutError,
     WatchError,
 )
+from redis.retry import Retry
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import CorruptRow, StoreFailed, StoreUnavailable, TableMismatch
@@ -41,7 +43,11 @@ class RedisConnection:
         given = {} if password is None else {"password": password}
         with self._told("connecting"):
             self._client: Any = redis.Redis.from_url(
-                url, socket_timeout=timeout_secs, socket_connect_timeout=timeout_secs, **given
+                url,
+                socket_timeout=timeout_secs,
+                socket_connect_timeout=timeout_secs,
+                retry=Retry(NoBackoff(), 0),  # what failed is replayed by the topology
+                **given,
             )
             self._client.ping()
         self._clear()
@@ -155,6 +161,10 @@ class RedisConnection:
         if self._watching is not None:
             self._watching.reset()
         self._clear()
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self._client.connection_pool.disconnect()
 
     def close(self) -> None:
         """Let go of it."""

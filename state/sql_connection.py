@@ -23,6 +23,9 @@ from stormline.state.sql_values import SQLValues
 from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
 from stormline.state.table_claim import MAPS, check_claim
 
+IDLE_TIMES = 6
+"""How many of a store's time-outs a server lets a transaction be idle: then it ends it, and lets go of the fence."""
+
 
 class SQLConnection(ABC):
     """One connection to a database that speaks SQL; see `StoreConnection`. A subclass knows one driver.
@@ -72,6 +75,10 @@ class SQLConnection(ABC):
     @abstractmethod
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Let the session be as a new connection's."""
 
     @abstractmethod
     def close(self) -> None:

@@ -100,6 +100,7 @@ class SQLiteConnection(SQLConnection):
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], store: str) -> None:
         super().__init__(store)
+        self._connect = connect
         with self._told("opening it"):
             self._db = connect()
 
@@ -146,6 +147,12 @@ class SQLiteConnection(SQLConnection):
         """Undo all."""
         if self._db.in_transaction:
             self._run("ROLLBACK")
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self._db.close()
+        with self._told("opening it"):
+            self._db = self._connect()
 
     def close(self) -> None:
         """Let go of it."""

@@ -45,6 +45,7 @@ class StoreTransaction:
         self._made: set[str] = set()
         self._error: BaseException | None = None
         self._over = False
+        self._own_sql = False
         self.lock = threading.RLock()
         begins = fence is None or fence.txid == 0
         txid_max = connection.txid_max(token.topology) if begins else 0
@@ -90,6 +91,7 @@ class StoreTransaction:
         """Give the database's connection to the user's own SQL, which sees what the maps have stored."""
         with self.alone() as connection:
             self._flush(connection)
+            self._own_sql = True
             if not self.stored:
                 yield connection.native
                 return
@@ -126,7 +128,7 @@ class StoreTransaction:
         for table in self._tables.values():
             table.remember()
         self._resource.committed(self.token, Fence.of(self.token))
-        self._resource.give_back(self._connection)
+        self._resource.give_back(self._connection, self._own_sql)
 
     def abort(self) -> None:
         """Roll it back, and close the connection: nobody knows in what state it is."""

@@ -48,7 +48,17 @@ class PostgreSQL(DatabaseServer):
 
     def create(self) -> None:
         """Make the data folder, start the server, and make the tables."""
-        command = [_program("initdb"), "-D", str(self.data), "-U", "chaos", "-A", "trust", "-N", "--locale=C"]
+        command: list[str | Path] = [
+            _program("initdb"),
+            "-D",
+            self.data,
+            "-U",
+            "chaos",
+            "-A",
+            "trust",
+            "-N",
+            "--locale=C",
+        ]
         made = subprocess.run(command, capture_output=True, text=True, cwd=self._folder, **self._as_user)
         assert made.returncode == 0, made.stderr
         self.start()
