@@ -143,6 +143,7 @@ class RedisConnection:
         with self._told("committing"):
             pipe = self._watching if self._watching is not None else self._client.pipeline()
             pipe.multi()
+            pipe.set(*self._fence_to_set)  # before the user's own commands, which may select another database
             for name, changes in self._changes.items():
                 written = {field: value for field, value in changes.items() if value is not None}
                 deleted = [field for field, value in changes.items() if value is None]
@@ -152,7 +153,6 @@ class RedisConnection:
                     pipe.hdel(name, *deleted)
             for arguments, options in self._own.command_stack:
                 pipe.execute_command(*arguments, **options)
-            pipe.set(*self._fence_to_set)
             pipe.execute()
             self._clear()
 

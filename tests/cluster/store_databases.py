@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 import redis
 
+from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.state import MySQLStore, PostgreSQLStore, RedisStore, Store
-from tests.kits.bad_days import run
+from tests.kits.bad_days import BadDay, run
+from tests.kits.components import eventually
 from tests.services.database_server import DatabaseServer
 from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
@@ -74,12 +78,15 @@ class PostgreSQLDatabase(StoreDatabase):
         with psycopg.connect(self.dsn(), autocommit=True) as db:
             return run(db, text)
 
+    def connections(self) -> list[Any]:
+        """Return the processes that serve the store's connections."""
+        return self.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'stormline'")
+
     def close_connections(self) -> None:
-        # Of this test: others may have left some that are about to end.
-        ended = self.sql(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'stormline'"
-        )
-        assert ended
+        numbers = self.connections()
+        assert numbers
+        for (number,) in numbers:
+            self.sql(f"SELECT pg_terminate_backend({number}, 60000)")
 
 
 class MariaDBDatabase(StoreDatabase):
@@ -102,15 +109,17 @@ class MariaDBDatabase(StoreDatabase):
         with self.mariadb.connected(database=self.name) as db:
             return run(db, text)
 
+    def connections(self) -> list[Any]:
+        """Return the numbers of the store's connections."""
+        with self.mariadb.connected() as db:
+            return run(db, f"SELECT id FROM information_schema.processlist WHERE db = '{self.name}'")
+
     def close_connections(self) -> None:
-        others = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = database()"
-        with self.mariadb.connected(database=self.name) as db:
-            numbers = run(db, others)
-            assert numbers
-            for (number,) in numbers:
-                run(db, f"KILL {number}")
-            while run(db, others):
-                pass
+        numbers = self.connections()
+        assert numbers
+        for (number,) in numbers:
+            self.sql(f"KILL {number}")
+        eventually(lambda: not self.connections())
 
 
 class RedisDatabase(StoreDatabase):
@@ -133,3 +142,12 @@ class RedisDatabase(StoreDatabase):
     def close_connections(self) -> None:
         with self.client() as client:
             assert client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+
+@contextmanager
+def bad_day(store: Store, **troubles: Any) -> Iterator[BadDay]:
+    """Let a topology run while something happens, and wait until all that it has is committed."""
+    with InProcessCluster() as cluster:
+        day = BadDay(cluster, store, troubles)
+        yield day
+        day.end()

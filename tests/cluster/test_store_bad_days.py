@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
-from stormline.runtime.cluster.in_process_cluster import InProcessCluster
-from stormline.state import Store
-from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase
-from tests.kits.bad_days import BadDay, Counts, Troubles, counts_once, found_stored
+from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase, bad_day
+from tests.kits.bad_days import Counts, Troubles, counts_once, found_stored
 from tests.kits.components import eventually
 
 SHORT_SECS = 2.0
@@ -30,15 +26,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[StoreDatabase]:
         made = RedisDatabase(request.getfixturevalue("redis_server"))
     yield made
     made.close()
-
-
-@contextmanager
-def bad_day(store: Store, **troubles: Any) -> Iterator[BadDay]:
-    """Let a topology run while something happens, and wait until all that it has is committed."""
-    with InProcessCluster() as cluster:
-        day = BadDay(cluster, store, troubles)
-        yield day
-        day.end()
 
 
 # ---------------------------------------------------------------------------------------- around the commit
