@@ -32,6 +32,7 @@ class MariaDB(DatabaseServer):
             "mariadb-install-db",
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self._folder}",
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
         ]
@@ -49,6 +50,9 @@ class MariaDB(DatabaseServer):
             server,
             "--no-defaults",
             f"--datadir={self.data}",
+            # Its own: a server that starts removes what it takes for left over there, another's tables among them, and
+            # that one dies.
+            f"--tmpdir={self._folder}",
             f"--socket={self._folder / 's'}",
             f"--pid-file={self._folder / 'pid'}",
             f"--port={self.port}",

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -42,6 +42,10 @@ class PostgreSQL(DatabaseServer):
     user = "postgres"
     ends_at = signal.SIGINT  # a fast shutdown
 
+    def __init__(self, log: Path, env: Mapping[str, str] | None = None, **settings: str) -> None:
+        super().__init__(log, env)
+        self._settings = {**SETTINGS, **settings}
+
     def dsn(self, port: int | None = None, user: str = "chaos") -> str:
         """Return what to connect to: the server, or a proxy before it."""
         return f"host=127.0.0.1 port={port or self.port} user={user} dbname=postgres"
@@ -66,7 +70,7 @@ class PostgreSQL(DatabaseServer):
             db.execute(SCHEMA)
 
     def _command(self) -> Sequence[str | Path]:
-        settings = [part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        settings = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
         return [_program("postgres"), "-D", self.data, "-p", str(self.port), *settings]
 
     def answers(self) -> bool:
