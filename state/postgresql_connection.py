@@ -14,7 +14,7 @@ from stormline.state.columns import ColumnType, in_utc
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.fence import Fence
 from stormline.state.postgresql_silence import GRACE_SECS, BoundedConnection
-from stormline.state.sql_connection import IDLE_TIMES, SQLConnection
+from stormline.state.sql_connection import GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -88,6 +88,11 @@ class PostgreSQLConnection(SQLConnection):
             if any(why in str(error) for why in _FATAL_AT_CONNECT):
                 raise StoreFailed(f"{self._store} refuses the connection: {str(error).strip()}") from None
             raise
+        except psycopg.ProgrammingError:  # what libpq cannot read it quotes: it may be a part of the password
+            raise StoreFailed(
+                f"the DSN of {self._store} is none that libpq can read; it is not shown here: correct it, and quote "
+                "what has spaces in it, as in password='a b'"
+            ) from None
         db.silence_secs = timeout_secs + GRACE_SECS
         self._settings = {
             "statement_timeout": limit_ms,
@@ -149,6 +154,12 @@ class PostgreSQLConnection(SQLConnection):
                 f"{self._store} is not available: {type(error).__name__}: {why}; the batch is replayed until it is"
             )
         return error
+
+    def _refuses_row(self, error: BaseException) -> bool:
+        return isinstance(error, (psycopg.DataError, psycopg.IntegrityError))
+
+    def _remedy(self, error: BaseException) -> str:
+        return GRANT if isinstance(error, psycopg.errors.InsufficientPrivilege) else ""
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""

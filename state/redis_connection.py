@@ -5,6 +5,7 @@ Nothing is changed before the commit: it is one MULTI, which fails where the fen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +14,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -33,6 +36,10 @@ from stormline.topology.serialization import PLAIN
 
 FENCE = "stormline_fence"
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ReadOnlyError, WatchError)
+
+_NOT_NOW = re.compile(r"\b(MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY) ")
+"""How a server's answer begins that has no class of its own, and will be another one later."""
+_GRANT = "grant the store's user the commands that it was denied, on the keys of the maps and on 'stormline_*'"
 
 
 class RedisConnection:
@@ -67,11 +74,13 @@ class RedisConnection:
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            remedy = f"; {_GRANT}" if isinstance(error, NoPermissionError) else ""
+            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}{remedy}") from error
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of redis-py's means."""
-        if isinstance(error, (*_AWAY, OSError)) and not isinstance(error, AuthenticationError):
+        away = isinstance(error, (*_AWAY, OSError)) or (isinstance(error, RedisError) and _NOT_NOW.search(str(error)))
+        if away and not isinstance(error, (AuthenticationError, AuthorizationError)):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )

@@ -13,6 +13,7 @@ from stormline.state.connection import StoreConnection
 from stormline.state.errors import CorruptRow, StoreMismatch
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
+from stormline.state.refused_rows import write_rows
 from stormline.state.table import Key, Kind, Row, Table, Values
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
@@ -151,7 +152,7 @@ class TableTransaction:
         written, removed, kept = [], [], []
         if not self._opaque and not any(self._now[key] is None for key in self._waiting):
             txid, now = self._txid, self._now
-            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+            write_rows(connection, self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
             self._waiting = {}
             return
         for key in self._waiting:
@@ -168,7 +169,7 @@ class TableTransaction:
         if removed and self._opaque:
             connection.keep_removed(self.table, kept, self._txid)
         if written:
-            connection.write(self.table, written)
+            write_rows(connection, self.table, written)
         self._waiting = {}
 
     def _base(self, found: Row | None) -> Row | None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 import redis
 
-from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.state import MySQLStore, PostgreSQLStore, RedisStore, Store
-from tests.kits.bad_days import BadDay, run
+from tests.kits.bad_days import run
 from tests.kits.components import eventually
 from tests.services.database_server import DatabaseServer
 from tests.services.mariadb import MariaDB
@@ -142,12 +139,3 @@ class RedisDatabase(StoreDatabase):
     def close_connections(self) -> None:
         with self.client() as client:
             assert client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-
-
-@contextmanager
-def bad_day(store: Store, **troubles: Any) -> Iterator[BadDay]:
-    """Let a topology run while something happens, and wait until all that it has is committed."""
-    with InProcessCluster() as cluster:
-        day = BadDay(cluster, store, troubles)
-        yield day
-        day.end()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase, bad_day
-from tests.kits.bad_days import Counts, Troubles, counts_once, found_stored
+from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase
+from tests.kits.bad_days import Counts, Troubles, bad_day, counts_once, found_stored
 from tests.kits.components import eventually
 
 SHORT_SECS = 2.0

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from stormline.state import PostgreSQLStore
-from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, bad_day
-from tests.kits.bad_days import TOPOLOGY, Counts, counts_once, found_stored, run
+from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase
+from tests.kits.bad_days import TOPOLOGY, Counts, bad_day, counts_once, found_stored, run
 from tests.kits.components import eventually
 from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL

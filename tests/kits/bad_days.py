@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from stormline import (
@@ -17,6 +18,7 @@ from stormline import (
     Tuple,
 )
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import OpaqueMap, Store, TransactionalMap
 
 TOPOLOGY = "words"
@@ -28,7 +30,7 @@ PATIENCE_SECS = 120.0
 
 Hook = Callable[["Counts"], None]
 Troubles = dict[str, Hook]
-"""What is to happen where, once, in transaction 2: "begins", "begun", "stored"."""
+"""What is to happen where, once, in transaction 2: "begins", "begun", "stored"; "ended": before 3 begins."""
 
 
 class Counts(BaseTransactionalBolt, ICommitter):
@@ -48,6 +50,8 @@ class Counts(BaseTransactionalBolt, ICommitter):
         self.words[tup[1]] += 1
 
     def finish_batch(self) -> None:
+        if self.attempt.transaction_id == 3:
+            self._do("ended")
         self._meet("begins")
         counts = transactional(self.store).begin_commit(self.context, self.attempt)
         self.seen.append((self.attempt, counts.stored))
@@ -58,7 +62,11 @@ class Counts(BaseTransactionalBolt, ICommitter):
         self._meet("stored")
 
     def _meet(self, point: str) -> None:
-        if self.attempt.transaction_id == 2 and (trouble := self.troubles.pop(point, None)) is not None:
+        if self.attempt.transaction_id == 2:
+            self._do(point)
+
+    def _do(self, point: str) -> None:
+        if (trouble := self.troubles.pop(point, None)) is not None:
             trouble(self)
 
     def own(self, *statements: str) -> None:
@@ -83,9 +91,9 @@ def opaque(store: Store) -> OpaqueMap:
     return OpaqueMap(store, "opaque_words", key={"word": str}, value={"seen": int})
 
 
-def topology(store: Store) -> Topology:
-    """Declare the topology: four transactions, each of three words of each of two partitions."""
-    spout = MemoryTransactionalSpout(ROWS, ["word"], 3)
+def topology(store: Store, more: int = 0) -> Topology:
+    """Declare the topology: four transactions, each of three words of each of two partitions, and `more`."""
+    spout = MemoryTransactionalSpout({p: [*rows, *["cat"] * 3 * more] for p, rows in ROWS.items()}, ["word"], 3)
     builder = TransactionalTopologyBuilder(TOPOLOGY, "spout", spout)
     builder.set_bolt("count", Counts(store)).global_grouping("spout")
     return builder.build_topology()
@@ -94,11 +102,11 @@ def topology(store: Store) -> Topology:
 class BadDay:
     """A topology that runs while something happens; `replays` is how often it began a commit anew, or tried to."""
 
-    def __init__(self, cluster: InProcessCluster, store: Store, troubles: Troubles) -> None:
+    def __init__(self, cluster: InProcessCluster, store: Store, troubles: Troubles, more: int = 0) -> None:
         Counts.troubles, Counts.seen = troubles, []
         # One transaction a wave and a commit: what happens to the second one happens to it alone.
         config = {"topology.max.spout.pending": 1, "topology.message.timeout.secs": int(PATIENCE_SECS)}
-        self._handle = cluster.submit_topology(TOPOLOGY, config, topology(store))
+        self._handle = cluster.submit_topology(TOPOLOGY, config, topology(store, more))
 
     @property
     def replays(self) -> int:
@@ -111,6 +119,15 @@ class BadDay:
     def end(self) -> None:
         """Wait until all is committed, or the topology has stopped with an error."""
         self._handle.await_drained(PATIENCE_SECS)
+
+
+@contextmanager
+def bad_day(store: Store, state: MemoryStateServer | None = None, **troubles: Hook) -> Iterator[BadDay]:
+    """Let a topology run while something happens, and wait until all that it has is committed."""
+    with InProcessCluster(state) as cluster:
+        day = BadDay(cluster, store, troubles)
+        yield day
+        day.end()
 
 
 def counts_once(store: Store) -> None:
