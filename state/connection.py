@@ -79,5 +79,8 @@ class StoreConnection(Protocol):
     def rollback(self) -> None:
         """Undo all."""
 
+    def reset(self) -> None:
+        """Let the session be as a new connection's: own SQL may have left settings or temporary tables in it."""
+
     def close(self) -> None:
         """Let go of it."""

@@ -5,21 +5,26 @@ Nothing is changed before the commit: it is one MULTI, which fails where the fen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     TimeoutError,
     WatchError,
 )
+from redis.retry import Retry
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import CorruptRow, StoreFailed, StoreUnavailable, TableMismatch
@@ -32,6 +37,10 @@ from stormline.topology.serialization import PLAIN
 FENCE = "stormline_fence"
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ReadOnlyError, WatchError)
 
+_NOT_NOW = re.compile(r"\b(MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY) ")
+"""How a server's answer begins that has no class of its own, and will be another one later."""
+_GRANT = "grant the store's user the commands that it was denied, on the keys of the maps and on 'stormline_*'"
+
 
 class RedisConnection:
     """One connection to a Redis server; see `StoreConnection`."""
@@ -41,7 +50,11 @@ class RedisConnection:
         given = {} if password is None else {"password": password}
         with self._told("connecting"):
             self._client: Any = redis.Redis.from_url(
-                url, socket_timeout=timeout_secs, socket_connect_timeout=timeout_secs, **given
+                url,
+                socket_timeout=timeout_secs,
+                socket_connect_timeout=timeout_secs,
+                retry=Retry(NoBackoff(), 0),  # what failed is replayed by the topology
+                **given,
             )
             self._client.ping()
         self._clear()
@@ -62,11 +75,13 @@ class RedisConnection:
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            remedy = f"; {_GRANT}" if isinstance(error, NoPermissionError) else ""
+            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}{remedy}") from error
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of redis-py's means."""
-        if isinstance(error, (*_AWAY, OSError)) and not isinstance(error, AuthenticationError):
+        away = isinstance(error, (*_AWAY, OSError)) or (isinstance(error, RedisError) and _NOT_NOW.search(str(error)))
+        if away and not isinstance(error, (AuthenticationError, AuthorizationError)):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )
@@ -140,6 +155,7 @@ class RedisConnection:
         with self._told("committing"):
             pipe = self._watching if self._watching is not None else self._client.pipeline()
             pipe.multi()
+            pipe.set(*self._fence_to_set)  # before the user's own commands, which may select another database
             for name, changes in self._changes.items():
                 written = {field: value for field, value in changes.items() if value is not None}
                 deleted = [field for field, value in changes.items() if value is None]
@@ -149,7 +165,6 @@ class RedisConnection:
                     pipe.hdel(name, *deleted)
             for arguments, options in self._own.command_stack:
                 pipe.execute_command(*arguments, **options)
-            pipe.set(*self._fence_to_set)
             pipe.execute()
             self._clear()
 
@@ -158,6 +173,10 @@ class RedisConnection:
         if self._watching is not None:
             self._watching.reset()
         self._clear()
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self._client.connection_pool.disconnect()
 
     def close(self) -> None:
         """Let go of it."""

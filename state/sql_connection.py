@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stormline.state.errors import CorruptRow, StoreFailed, TableMismatch
+from stormline.state.errors import CorruptRow, RowRefused, StoreFailed, TableMismatch
 from stormline.state.fence import Fence
 from stormline.state.sql_text import (
     FENCE,
@@ -22,6 +22,13 @@ from stormline.state.sql_text import (
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
 from stormline.state.table_claim import MAPS, check_claim
+
+GRANT = (
+    "grant the store's user SELECT, INSERT, UPDATE and DELETE on its tables, and the right to make tables, or make "
+    "them for it"
+)
+IDLE_TIMES = 6
+"""How many of a store's time-outs a server lets a transaction be idle: then it ends it, and lets go of the fence."""
 
 
 class SQLConnection(ABC):
@@ -66,12 +73,24 @@ class SQLConnection(ABC):
         """Return what an error of the driver's means."""
 
     @abstractmethod
+    def _refuses_row(self, error: BaseException) -> bool:
+        """Return whether an error of the driver's is about a value of one row."""
+
+    @abstractmethod
+    def _remedy(self, error: BaseException) -> str:
+        """Return what is to be done about an error of the driver's; nothing where its text says it, or nobody knows."""
+
+    @abstractmethod
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction."""
 
     @abstractmethod
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Let the session be as a new connection's."""
 
     @abstractmethod
     def close(self) -> None:
@@ -86,7 +105,10 @@ class SQLConnection(ABC):
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            kind = RowRefused if self._refuses_row(error) else StoreFailed
+            remedy = f"; {remedy}" if (remedy := self._remedy(error)) else ""
+            why = str(error).strip().replace("\n", " ")
+            raise kind(f"{self._store} fails in {what}: {type(error).__name__}: {why}{remedy}") from error
 
     # ------------------------------------------------------------------------------------ transaction and fence
 

@@ -31,7 +31,7 @@ class StoreResource:
         self.name = str(store)
         self._make_lock = make_lock
         self._store = store
-        self._idle: list[StoreConnection] = []
+        self._idle: list[tuple[StoreConnection, bool]] = []
         self._declared: dict[str, Table] = {}
         self._made: set[str] = set()
         self._caches: dict[str, ReadCache] = {}
@@ -49,32 +49,39 @@ class StoreResource:
             raise
 
     def _begun(self, token: CommitToken) -> tuple[StoreConnection, Fence | None]:
-        """Return a connection that has locked the fence: an idle one may have been closed by the server meanwhile."""
-        while (connection := self._pop()) is not None:
+        """Return a connection that has locked the fence.
+
+        The server may have closed an idle one meanwhile, and then probably all of them; each that nobody told us of
+        takes a time-out to find out. So the first that fails is the last that is tried.
+        """
+        if (idle := self._pop()) is not None:
+            connection, own_sql = idle
             try:
-                return connection, self._locked(connection, token)
+                return connection, self._locked(connection, token, own_sql)
             except StoreUnavailable:
-                continue
+                self.close()
         connection = self._store.connect()
         return connection, self._locked(connection, token)
 
     @staticmethod
-    def _locked(connection: StoreConnection, token: CommitToken) -> Fence | None:
+    def _locked(connection: StoreConnection, token: CommitToken, own_sql: bool = False) -> Fence | None:
         try:
+            if own_sql:
+                connection.reset()
             connection.begin()
             return connection.lock_fence(token.topology, token.scope)
         except BaseException:
             connection.close()
             raise
 
-    def _pop(self) -> StoreConnection | None:
+    def _pop(self) -> tuple[StoreConnection, bool] | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def give_back(self, connection: StoreConnection) -> None:
-        """Keep a connection whose transaction has ended well."""
+    def give_back(self, connection: StoreConnection, own_sql: bool) -> None:
+        """Keep a connection whose transaction has ended well; `own_sql` of the user's ran in its session."""
         with self._lock:
-            self._idle.append(connection)
+            self._idle.append((connection, own_sql))
 
     # ------------------------------------------------------------------------------------ tables
 
@@ -128,6 +135,6 @@ class StoreResource:
         """Close the connections."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
+        for connection, _ in idle:
             with contextlib.suppress(Exception):
                 connection.close()

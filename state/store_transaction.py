@@ -94,6 +94,7 @@ class StoreTransaction:
                 connection.savepoint()
                 self._savepoint = True
             self._flush(connection)
+            self._shared.own_sql = True
             if not self.stored:
                 yield connection.native
                 return

@@ -15,6 +15,7 @@ from stormline.state.fence import Fence
 from stormline.state.grouped_rows import GroupedRows
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
+from stormline.state.refused_rows import write_rows
 from stormline.state.table import Key, Kind, Row, Table, Values
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
@@ -167,7 +168,7 @@ class TableTransaction:
             return
         if not self._opaque and not any(self._now[key] is None for key in self._waiting):
             txid, now = self._txid, self._now
-            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+            write_rows(connection, self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
         else:
             before = {key: self._base(key) for key in self._waiting}
             self._rows.write(connection, self._changed(self._waiting), before)
