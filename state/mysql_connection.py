@@ -12,7 +12,7 @@ import pymysql
 from stormline.state.columns import ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
-from stormline.state.sql_connection import GRANT, IDLE_TIMES, SQLConnection
+from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -76,6 +76,7 @@ _AWAY = frozenset(
 """Numbers of errors after which a replay may find the server as it should be: away, full, locked, read-only."""
 _DISK_FULL = "No space left on device"
 _DENIED = frozenset({1044, 1142, 1143, 1227, 1370})
+_NO_TABLE = 1146
 _ROW = frozenset({1364, 1366, 3819, 4025})
 """A column without a value, text that is none, and a CHECK: of MySQL's, and of MariaDB's."""
 
@@ -128,11 +129,12 @@ class MySQLConnection(SQLConnection):
         self.dialect = _MySQL("`", "%s", _TYPES, _KEY_TYPES, for_update=" FOR UPDATE")
         with self._told("connecting"):
             self._db = self._connected()
-            try:
+        try:
+            with self._told("making its own tables"):
                 self._make_own_tables()
-            except BaseException:
-                self._db.close()
-                raise
+        except BaseException:
+            self._db.close()
+            raise
 
     def _connected(self) -> Any:
         wait = max(1, int(self._timeout_secs))
@@ -216,7 +218,8 @@ class MySQLConnection(SQLConnection):
         return isinstance(error, (pymysql.DataError, pymysql.IntegrityError)) or _number(error) in _ROW
 
     def _remedy(self, error: BaseException) -> str:
-        return GRANT if _number(error) in _DENIED else ""
+        number = _number(error)
+        return GRANT if number in _DENIED else GONE if number == _NO_TABLE else ""
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""

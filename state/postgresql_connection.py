@@ -14,7 +14,7 @@ from stormline.state.columns import ColumnType, in_utc
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.fence import Fence
 from stormline.state.postgresql_silence import GRACE_SECS, BoundedConnection
-from stormline.state.sql_connection import GRANT, IDLE_TIMES, SQLConnection
+from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -159,7 +159,9 @@ class PostgreSQLConnection(SQLConnection):
         return isinstance(error, (psycopg.DataError, psycopg.IntegrityError))
 
     def _remedy(self, error: BaseException) -> str:
-        return GRANT if isinstance(error, psycopg.errors.InsufficientPrivilege) else ""
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return GRANT
+        return GONE if isinstance(error, psycopg.errors.UndefinedTable) else ""
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""

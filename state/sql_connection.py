@@ -27,6 +27,10 @@ GRANT = (
     "grant the store's user SELECT, INSERT, UPDATE and DELETE on its tables, and the right to make tables, or make "
     "them for it"
 )
+GONE = (
+    "the database was emptied, or is another one: bring it back, or, to count from the start, remove the topology's "
+    "state too"
+)
 IDLE_TIMES = 6
 """How many of a store's time-outs a server lets a transaction be idle: then it ends it, and lets go of the fence."""
 

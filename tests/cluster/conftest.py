@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 
 from tests.cluster.lives import Lives
+from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase
 from tests.services.database_server import DatabaseServer
 from tests.services.mariadb import MariaDB
 from tests.services.mariadb import binary as mariadb_binary
@@ -84,3 +85,34 @@ def backend(zookeeper: ZooKeeperServer) -> Iterator[ZooKeeperBackend]:
     backend = ZooKeeperBackend(zookeeper.hosts)
     yield backend
     backend.stop()
+
+
+@pytest.fixture
+def on_postgresql(postgresql: PostgreSQL) -> Iterator[PostgreSQLDatabase]:
+    """A database of the test's own on a real PostgreSQL."""
+    made = PostgreSQLDatabase(postgresql)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_mariadb(mariadb: MariaDB) -> Iterator[MariaDBDatabase]:
+    """A database of the test's own on a real MariaDB."""
+    made = MariaDBDatabase(mariadb)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_redis(redis_server: Redis) -> Iterator[RedisDatabase]:
+    """A database of the test's own on a real Redis."""
+    made = RedisDatabase(redis_server)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["postgresql", "mariadb", "redis"])
+def database(request: pytest.FixtureRequest) -> StoreDatabase:
+    """A database of the test's own, on each of the servers."""
+    made: StoreDatabase = request.getfixturevalue(f"on_{request.param}")
+    return made

@@ -48,6 +48,10 @@ class StoreDatabase(ABC):
     def close_connections(self) -> None:
         """Have the server close all connections of the store; it has when this returns."""
 
+    @abstractmethod
+    def empty(self) -> None:
+        """Remove all that is in it."""
+
     def close(self) -> None:
         """Let go of it."""
         self.proxy.close()
@@ -55,6 +59,7 @@ class StoreDatabase(ABC):
 
 class PostgreSQLDatabase(StoreDatabase):
     commits = b"COMMIT\0"
+    table_options = ""
 
     def __init__(self, server: PostgreSQL) -> None:
         self.server = self.postgresql = server
@@ -85,9 +90,14 @@ class PostgreSQLDatabase(StoreDatabase):
         for (number,) in numbers:
             self.sql(f"SELECT pg_terminate_backend({number}, 60000)")
 
+    def empty(self) -> None:
+        self.sql(f"DROP SCHEMA {self.schema} CASCADE")
+        self.sql(f"CREATE SCHEMA {self.schema}")
+
 
 class MariaDBDatabase(StoreDatabase):
     commits = b"\x03COMMIT"
+    table_options = "ENGINE=InnoDB DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_nopad_bin"
 
     def __init__(self, server: MariaDB) -> None:
         self.server = self.mariadb = server
@@ -118,6 +128,15 @@ class MariaDBDatabase(StoreDatabase):
             self.sql(f"KILL {number}")
         eventually(lambda: not self.connections())
 
+    def empty(self) -> None:
+        self.sql(f"DROP DATABASE {self.name}")
+        with self.mariadb.connected() as db:
+            run(db, f"CREATE DATABASE {self.name}")
+
+    def close(self) -> None:
+        super().close()
+        self.sql(f"DROP DATABASE {self.name}")
+
 
 class RedisDatabase(StoreDatabase):
     commits = b"EXEC\r\n"
@@ -139,3 +158,7 @@ class RedisDatabase(StoreDatabase):
     def close_connections(self) -> None:
         with self.client() as client:
             assert client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def empty(self) -> None:
+        with self.client() as client:
+            client.flushdb()

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase
+from tests.cluster.store_databases import StoreDatabase
 from tests.kits.bad_days import Counts, Troubles, bad_day, counts_once, found_stored
 from tests.kits.components import eventually
 
 SHORT_SECS = 2.0
 """A store's time-out where a test waits for it."""
-
-
-@pytest.fixture(params=["postgresql", "mariadb", "redis"])
-def database(request: pytest.FixtureRequest) -> Iterator[StoreDatabase]:
-    """A database of the test's own, on each of the servers."""
-    made: StoreDatabase
-    if request.param == "postgresql":
-        made = PostgreSQLDatabase(request.getfixturevalue("postgresql"))
-    elif request.param == "mariadb":
-        made = MariaDBDatabase(request.getfixturevalue("mariadb"))
-    else:
-        made = RedisDatabase(request.getfixturevalue("redis_server"))
-    yield made
-    made.close()
 
 
 # ---------------------------------------------------------------------------------------- around the commit

@@ -14,32 +14,8 @@ from stormline.state import PostgreSQLStore
 from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase
 from tests.kits.bad_days import TOPOLOGY, Counts, bad_day, counts_once, found_stored, run
 from tests.kits.components import eventually
-from tests.services.mariadb import MariaDB
-from tests.services.postgresql import PostgreSQL
-from tests.services.redis import Redis
 
 FENCE = f"SELECT txid FROM stormline_fence WHERE topology = '{TOPOLOGY}' FOR UPDATE"
-
-
-@pytest.fixture
-def on_postgresql(postgresql: PostgreSQL) -> Iterator[PostgreSQLDatabase]:
-    made = PostgreSQLDatabase(postgresql)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def on_mariadb(mariadb: MariaDB) -> Iterator[MariaDBDatabase]:
-    made = MariaDBDatabase(mariadb)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def on_redis(redis_server: Redis) -> Iterator[RedisDatabase]:
-    made = RedisDatabase(redis_server)
-    yield made
-    made.close()
 
 
 # ---------------------------------------------------------------------------------------- other programs

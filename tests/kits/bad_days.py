@@ -122,7 +122,7 @@ class BadDay:
 
 
 @contextmanager
-def bad_day(store: Store, state: MemoryStateServer | None = None, **troubles: Hook) -> Iterator[BadDay]:
+def bad_day(store: Store, state: MemoryStateServer | None = None, /, **troubles: Hook) -> Iterator[BadDay]:
     """Let a topology run while something happens, and wait until all that it has is committed."""
     with InProcessCluster(state) as cluster:
         day = BadDay(cluster, store, troubles)
