@@ -47,7 +47,5 @@ def test_where_the_table_itself_was_undone_nobody_knows_the_key() -> None:
             pass
 
     connection: Any = MadeTheTable()
-    with pytest.raises(
-        StoreFailed, match=r"^too long; it is the row of key \(nobody knows which\): correct what the bo"
-    ):
+    with pytest.raises(StoreFailed, match=r"^too long; it is the row of key \(nobody knows which\): correct what "):
         write_rows(connection, table, [(("a",), Row((1,), 1)), (("b",), Row((1,), 1))])
