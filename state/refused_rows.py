@@ -38,7 +38,7 @@ def _key(rows: Sequence[tuple[Key, Row]], takes: Callable[[int, int], bool]) -> 
     try:
         return repr(rows[first_refused(len(rows), takes)][0])
     except StoreFailed:  # the table itself was this transaction's
-        return "nobody knows which"
+        return "(nobody knows which)"
 
 
 def first_refused(count: int, takes: Callable[[int, int], bool]) -> int:

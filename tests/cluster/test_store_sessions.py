@@ -50,6 +50,8 @@ def test_a_commit_that_is_the_victim_of_a_deadlock_in_postgresql_is_replayed(
 
         def deadlock(bolt: Counts) -> None:
             program.start()
+            waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            eventually(lambda: on_postgresql.sql(waits))  # the server looks for a deadlock once, a second from now
             bolt.own("SELECT * FROM held FOR UPDATE")
 
         with bad_day(on_postgresql.store(), stored=deadlock) as day:
