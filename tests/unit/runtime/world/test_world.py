@@ -28,6 +28,7 @@ OURS = {
     "stormline.runtime.world.clock": "passed_secs",
     "stormline.runtime.world.driver_mark": "leave_mark marked remove_mark taken",
     "kazoo.client": "KazooClient",
+    "stormline.runtime.zookeeper.polling": "kazoo_client",
 }
 """Names by which the real world is reached without its modules."""
 CALLS_OF_THE_WORLD = ("os.getpid", "os.kill", "os.urandom", "dt.datetime.now", "dt.datetime.today")
@@ -44,8 +45,12 @@ ALLOWED = {
     "tasks/gathered.py": ({"uuid.UUID", "uuid.SafeUUID"}, "types of values"),
     "tasks/task_environment.py": ({"threading.Lock", "REAL"}, f"{_LOCK}; {_DEFAULT}"),
     "cluster/submission.py": ({"REAL"}, _DEFAULT),
-    "zookeeper/session.py": ({"KazooClient"}, _DEFAULT),
-    "zookeeper/store.py": ({"REAL", "KazooClient"}, _DEFAULT),
+    "zookeeper/polling.py": (
+        {"KazooClient", "select.*", "select.POLLIN", "select.POLLNVAL", "select.POLLOUT", "select.poll"},
+        "kazoo's own thread at its own sockets; the simulation has another client",
+    ),
+    "zookeeper/session.py": ({"kazoo_client"}, _DEFAULT),
+    "zookeeper/store.py": ({"REAL", "kazoo_client"}, _DEFAULT),
     "tasks/collector.py": ({"threading.get_ident"}, "which thread emits; it waits for none"),
     "tasks/user_code.py": (
         {"threading.current_thread", "threading.get_ident", "threading.main_thread"},
