@@ -27,7 +27,10 @@ class AttemptRun:
 
     def given(self, task: int) -> DeferredTask:
         """Return what a task of a deferred bolt is given for the commit phase, to be added to."""
-        return self.result.deferred.setdefault(task, DeferredTask())
+        given = self.result.deferred.get(task)
+        if given is None:
+            given = self.result.deferred[task] = DeferredTask()
+        return given
 
     @property
     def failed(self) -> bool:

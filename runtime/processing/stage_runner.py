@@ -64,7 +64,7 @@ class _Way(NamedTuple):
     split: Split
     tasks: Sequence[int]
     pack: Pack
-    send: Callable[[AttemptRun, Edge, int, int, Packed], None]
+    waits_for_commit: bool
 
 
 class StageRunner:
@@ -175,10 +175,7 @@ class StageRunner:
         of_tasks: dict[tuple[int, int], list[Delivery]] = {}
         for index, delivery in block.segments:
             of_tasks.setdefault((index, delivery.target_task), []).append(delivery)
-        for (
-            index,
-            target_task,
-        ), deliveries in of_tasks.items():  # together: a call for each costs more than small ones
+        for (index, target_task), deliveries in of_tasks.items():  # one call for all: it costs more than a small one
             self._execute(self._runs[index], target_task, deliveries)
         if block.closing is not None:
             self._closed[source] = block.closing
@@ -254,10 +251,9 @@ class StageRunner:
         way = self._ways.get((edge.index, task))
         if way is None:
             waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
-            send = self._keep_for_commit if waits else self._exchange
             local = edge.transfer is Transfer.LOCAL
             tasks = self._tasks_here[edge.target] if local else self._plan.components[edge.target].tasks
-            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), send)
+            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), waits)
             self._ways[(edge.index, task)] = way
         return way
 
@@ -268,10 +264,11 @@ class StageRunner:
         return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: AttemptRun, edge: Edge, task: int) -> Route:
-        split, tasks, pack, send = self._way(edge, task)
+        split, tasks, pack, waits = self._way(edge, task)
         if edge.transfer is Transfer.LOCAL:
             return HandOver(split, tasks, partial(self._deliver, run, edge, task))
-        return PackedRoute(split, tasks, pack, partial(send, run, edge, task))
+        send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
+        return PackedRoute(split, tasks, pack, send)
 
     def _exchange(self, run: AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         if self._on_driver:
