@@ -30,7 +30,7 @@ from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
-from stormline.runtime.world.wanted import while_wanted
+from stormline.runtime.world.wanted import WhileWanted
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY
 from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import CorruptData
@@ -85,7 +85,7 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
-        with COMMIT_CALLS, while_wanted(lambda: not self._abandoned):
+        with COMMIT_CALLS, WhileWanted(lambda: not self._abandoned):
             self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:
