@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import heapq
 from abc import ABC, abstractmethod
@@ -133,10 +134,8 @@ class _OfNumbers(Aggregator):
     def stored(self, partial: Any) -> tuple[Any, ...]:
         """Return it as its column has it: an int is stored as the float or Decimal that it is, a bool as the int."""
         if type(partial) in _EXACT.get(self.type, ()):
-            try:
+            with contextlib.suppress(OverflowError):  # the column says that it does not take it
                 partial = self.type(partial)
-            except OverflowError:  # the column says that it does not take it
-                pass
         return (partial,)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from stormline.state.columns import check_name, columns_of
-from stormline.state.errors import InvalidStore
+from stormline.state.columns import check_name, check_rows, columns_of
+from stormline.state.errors import InvalidStore, RefusedValue
 from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.store import Store
@@ -152,10 +152,28 @@ class SnapshottableMap:
     Args:
         map (StateMap): Where it is stored.
         key (Hashable): The key of its row.
+
+    Raises:
+        InvalidStore: `map` is none, or does not take `key`.
     """
 
     map: StateMap
     key: Hashable = "total"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.map, StateMap):
+            raise InvalidStore(f"a SnapshottableMap is one value of {self.map!r}, expected a map of a store")
+        spec = self.map.spec
+        row = self.key if len(spec.key) > 1 else (self.key,)
+        if not isinstance(row, tuple) or len(row) != len(spec.key):
+            raise InvalidStore(
+                f"a SnapshottableMap of table {spec.name!r} has the key {self.key!r}, expected a tuple of "
+                f"{len(spec.key)}: {spec.described()}"
+            )
+        try:
+            check_rows(spec.key, [row], f"a SnapshottableMap of table {spec.name!r}", nullable=False)
+        except RefusedValue as error:
+            raise InvalidStore(f"{error}; give it a key of this type: SnapshottableMap(map, key)") from None
 
     def begin_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> OpenValue:
         """Return the value as the commit phase of `attempt` sees it; raises as `StateMap.begin_commit`.

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from stormline.state.connection import StoreConnection
-from stormline.state.errors import StoreFailed
 from stormline.state.fence import Fence, is_stored
 from stormline.state.table import Table
 from stormline.state.table_transaction import TableTransaction
@@ -45,6 +44,7 @@ class StoreTransaction:
         self._made: set[str] = set()
         self._error: BaseException | None = None
         self._over = False
+        self._aborted = False
         self.lock = threading.RLock()
         begins = fence is None or fence.txid == 0
         txid_max = connection.txid_max(token.topology) if begins else 0
@@ -57,10 +57,7 @@ class StoreTransaction:
         """Let one thread work on the connection. What fails there fails the transaction, whoever catches it."""
         with self.lock:
             if self._over:
-                raise StoreFailed(
-                    f"{self._resource.name} was used after the commit of {self.token.attempt} had ended; use a store "
-                    "only within finish_batch(), in the thread that it is called in"
-                )
+                raise self._resource.used_late(self.token, lost=not self._aborted)
             try:
                 yield self._connection
             except BaseException as error:
@@ -91,11 +88,13 @@ class StoreTransaction:
         with self.alone() as connection:
             self._flush(connection)
             if not self.stored:
-                yield connection.native
+                with connection.own_sql() as native:
+                    yield native
                 return
             connection.savepoint()
             try:
-                yield connection.native
+                with connection.own_sql() as native:
+                    yield native
             except Exception as error:
                 if not connection.violates_constraint(error):
                     raise
@@ -108,6 +107,7 @@ class StoreTransaction:
                 raise self._error
             self._flush(connection)
             connection.raise_fence(self.token.topology, self.token.scope, Fence.of(self.token))
+            self._over = True  # what a thread of the user's stored from now on would be lost
 
     def _flush(self, connection: StoreConnection) -> None:
         for table in self._tables.values():
@@ -116,12 +116,11 @@ class StoreTransaction:
     def commit(self) -> None:
         """Commit it."""
         try:
-            with self.alone() as connection:
-                connection.commit()
+            with self.lock:
+                self._connection.commit()
         except BaseException:
             self._resource.uncertain()
             raise
-        self._over = True
         self._resource.made(self._made)
         for table in self._tables.values():
             table.remember()
@@ -131,7 +130,7 @@ class StoreTransaction:
     def abort(self) -> None:
         """Roll it back, and close the connection: nobody knows in what state it is."""
         with self.lock:
-            self._over = True
+            self._over = self._aborted = True
             try:
                 self._connection.rollback()
             except Exception:

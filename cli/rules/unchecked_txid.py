@@ -66,7 +66,7 @@ def _additions(part: Part) -> Iterator[tuple[Place, str]]:
 
 
 def _is_fenced(place: Place) -> bool:
-    """Return whether it is SQL in a store's own transaction, which undoes it where the transaction is stored already."""
+    """Return whether it is SQL in a store's own transaction, which undoes what is stored already."""
     callee = place.scope.value(place.node.func) if isinstance(place.node, ast.Call) else None
     return isinstance(callee, Foreign) and bool(_OWN_SQL.match(callee.dotted))
 
