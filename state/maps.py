@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from stormline.state.columns import check_name, check_rows, columns_of
-from stormline.state.errors import InvalidStore, RefusedValue
+from stormline.state.columns import check_name, columns_of
+from stormline.state.errors import InvalidStore
 from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.store import Store
@@ -170,10 +170,13 @@ class SnapshottableMap:
                 f"a SnapshottableMap of table {spec.name!r} has the key {self.key!r}, expected a tuple of "
                 f"{len(spec.key)}: {spec.described()}"
             )
-        try:
-            check_rows(spec.key, [row], f"a SnapshottableMap of table {spec.name!r}", nullable=False)
-        except RefusedValue as error:
-            raise InvalidStore(f"{error}; give it a key of this type: SnapshottableMap(map, key)") from None
+        for column, part in zip(spec.key, row, strict=True):
+            problem = column.problem(part)
+            if problem is not None:
+                raise InvalidStore(
+                    f"a SnapshottableMap of table {spec.name!r} has the key {self.key!r}: column {column.name!r} does "
+                    f"not take {part!r}, which {problem}; give it another: SnapshottableMap(map, key)"
+                )
 
     def begin_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> OpenValue:
         """Return the value as the commit phase of `attempt` sees it; raises as `StateMap.begin_commit`.
