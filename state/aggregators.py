@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from stormline.state.errors import InvalidAggregate, RefusedValue
+from stormline.state.order_check import depends_on_order
 
 
 class Aggregator(ABC):
@@ -277,7 +278,7 @@ class Reduce(Aggregator):
     Args:
         field (str): The field.
         combine (Callable[[Any, Any], Any]): Returns one value of two, in whatever order they come, and however they are
-            put together, the same. It travels to the executors: a function of a module.
+            put together, the same: it is tried with the first values. It travels to the executors.
         type (type): The column's.
         identity (Any): What stands for no values at all; None: nothing is stored then.
 
@@ -290,6 +291,7 @@ class Reduce(Aggregator):
         if not callable(combine):
             raise InvalidAggregate(f"Reduce of field {field!r} is given {combine!r}, expected a function of two values")
         self._combine = combine
+        self._tried = False
         self.type = type
         self.identity = identity
 
@@ -302,7 +304,23 @@ class Reduce(Aggregator):
         return value if type(value) in _UNCHANGING else copy.deepcopy(value)
 
     def combine(self, one: Any, other: Any) -> Any:
-        """Return what the function makes of both."""
+        """Return what the function makes of both.
+
+        Args:
+            one (Any): A partial result, which may be changed.
+            other (Any): Another one, which may not.
+
+        Raises:
+            InvalidAggregate: What it makes depends on their order; nothing of the transaction is stored.
+        """
+        if not self._tried and one != other:
+            self._tried = True
+            how = depends_on_order(self._combine, one, other)
+            if how is not None:
+                raise InvalidAggregate(
+                    f"{self.named()} of field {self.field!r} {how}: what is stored would depend on which task is "
+                    "faster; let it make the same in whatever order, or store by a committer of your own"
+                )
         return self._combine(one, other)
 
     def named(self) -> str:

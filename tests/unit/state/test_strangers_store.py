@@ -272,12 +272,12 @@ class OpensInInit(Stranger):
         self.words = None
 
     def finish_batch(self) -> None:
-        WORDS.begin_commit(None, self.attempt)  # type: ignore[arg-type]
+        WORDS.begin_commit(self.words, self.attempt)  # type: ignore[arg-type]
 
 
 class OpensTheOtherWayRound(Stranger):
     def finish_batch(self) -> None:
-        WORDS.begin_commit(self.attempt, self.context)  # type: ignore[arg-type]
+        WORDS.begin_commit(self.attempt, self.context)
 
 
 class GathersAndOpensInPrepare(Stranger):
@@ -465,7 +465,7 @@ class TestDeclaring:
     @pytest.mark.parametrize(
         ("made", "why"),
         [
-            (lambda: SnapshottableMap("words"), r"is one value of 'words', expected a map of a store"),
+            (lambda: SnapshottableMap("words"), r"is one value of 'words', expected a map of a store"),  # type: ignore[arg-type]
             (
                 lambda: SnapshottableMap(WORDS, 5),
                 r"'words' has the key 5: column 'word' does not take 5, which .*; give it another: Snapsho",
