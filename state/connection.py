@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
@@ -23,6 +24,13 @@ class StoreConnection(Protocol):
     @property
     def native(self) -> Any:
         """What the user's own SQL is run on."""
+
+    def own_sql(self) -> AbstractContextManager[Any]:
+        """Give `native` to the user's own SQL, for a block that must not end the transaction.
+
+        Raises:
+            StoreFailed: it did, or tried to.
+        """
 
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction, which waits for others on the same rows, or the same file; not where it only reads."""

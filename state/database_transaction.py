@@ -45,7 +45,7 @@ class DatabaseTransaction:
         self.lock = lock
         self.held: list[CommitToken] = []
         self.broken: BaseException | None = None
-        self.over = False
+        self.over = self.aborted = False
         self.own_sql = False
         self.made: set[str] = set()
         self._first = token
@@ -106,7 +106,7 @@ class DatabaseTransaction:
         with self.lock:
             if self.over:
                 return
-            self.over = True
+            self.over = self.aborted = True
             try:
                 self.connection.rollback()
             except Exception:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pymysql
+from pymysql.constants import SERVER_STATUS
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
@@ -171,6 +173,23 @@ class MySQLConnection(SQLConnection):
     def native(self) -> Any:
         """What the user's own SQL is run on."""
         return self._db
+
+    def _in_transaction(self) -> bool:
+        return bool(self._db.open and self._db.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the connection to the user's own SQL; calls that would end the transaction are refused."""
+
+        def refuse() -> None:
+            raise self._ended_by_own_sql("tries to end")
+
+        self._db.commit = self._db.rollback = refuse
+        try:
+            with super().own_sql() as db:
+                yield db
+        finally:
+            del self._db.commit, self._db.rollback
 
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._db.cursor() as cursor:

@@ -92,6 +92,22 @@ class RedisConnection:
         """A pipeline: what is put into it is done with the commit."""
         return self._own
 
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the pipeline to the user, who must neither run nor empty it."""
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise StoreFailed(
+                f"a pipeline of transaction() of {self._store} is run or emptied, by execute(), reset() or 'with "
+                "pipeline:'; leave that out: the store runs its commands with the commit"
+            )
+
+        self._own.execute = self._own.reset = refuse
+        try:
+            yield self._own
+        finally:
+            del self._own.execute, self._own.reset
+
     def violates_constraint(self, error: BaseException) -> bool:
         """Return False: Redis has no constraints."""
         return False

@@ -114,6 +114,26 @@ class SQLConnection(ABC):
             why = str(error).strip().replace("\n", " ")
             raise kind(f"{self._store} fails in {what}: {type(error).__name__}: {why}{remedy}") from error
 
+    # ------------------------------------------------------------------------------------ own SQL
+
+    @abstractmethod
+    def _in_transaction(self) -> bool:
+        """Return whether a transaction is under way, without asking the server."""
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the driver's own connection to the user's own SQL, which must not end the transaction."""
+        yield self.native
+        if not self._in_transaction():
+            raise self._ended_by_own_sql("has ended")
+
+    def _ended_by_own_sql(self, what: str) -> StoreFailed:
+        return StoreFailed(
+            f"own SQL in transaction() of {self._store} {what} the transaction, by commit(), rollback(), close(), "
+            "'with connection:', or a statement that does so by itself; leave that out: the store commits it with all "
+            "else, or rolls it back"
+        )
+
     # ------------------------------------------------------------------------------------ transaction and fence
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
