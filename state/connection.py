@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
@@ -23,6 +24,13 @@ class StoreConnection(Protocol):
     @property
     def native(self) -> Any:
         """What the user's own SQL is run on."""
+
+    def own_sql(self) -> AbstractContextManager[Any]:
+        """Give `native` to the user's own SQL, for a block that must not end the transaction.
+
+        Raises:
+            StoreFailed: it did, or tried to.
+        """
 
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction, which waits for others on the same rows, or the same file; not where it only reads."""
@@ -87,6 +95,9 @@ class StoreConnection(Protocol):
 
     def rollback(self) -> None:
         """Undo all."""
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: own SQL may have left settings or temporary tables in it."""
 
     def close(self) -> None:
         """Let go of it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from stormline.state.connection import StoreConnection
 from stormline.state.read_cache import ReadCache
+from stormline.state.refused_rows import write_rows
 from stormline.state.table import Key, Kind, Row, Table, rows_by_column
 
 
@@ -59,7 +60,7 @@ class GroupedRows:
             connection.keep_removed(self._table, kept, self._first_txid)
         written = {key: row for key, row in changed.items() if row is not None}
         if written:
-            connection.write(self._table, rows_by_column(self._table, written))
+            write_rows(connection, self._table, rows_by_column(self._table, written))
 
     def remember(self, cache: ReadCache) -> None:
         """Let the cache know what the database holds now that all is committed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from stormline.state.columns import ColumnType, taken
@@ -96,6 +96,7 @@ class OpenMap:
         Raises:
             RefusedValue: A column does not take a key or a value.
         """
+        self._check_mapping(values)
         keys = self._key_columns(values)
         new = self._value_columns(list(values.values()))
         with self._transaction.alone() as connection:
@@ -143,6 +144,7 @@ class OpenMap:
         Raises:
             RefusedValue: A column does not take a key or a value.
         """
+        self._check_mapping(changes)
         rows = self._keys(changes)
         with self._transaction.lock:  # no other task may store in between
             with self._transaction.alone() as connection:
@@ -185,7 +187,21 @@ class OpenMap:
             return [None if values is None else values[0] for values in held]
         return list(held)
 
+    def _check_mapping(self, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            raise RefusedValue(
+                f"table {self._spec.name!r} is given {shown(given)}, expected a mapping, key by key; make it a dict"
+            )
+
+    def _check_collection(self, keys: Any) -> None:
+        if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):  # a text is one key, not its letters
+            raise RefusedValue(
+                f"table {self._spec.name!r} is given {shown(keys)} as keys, expected a collection of them: "
+                f"[{shown(keys)}]"
+            )
+
     def _keys(self, keys: Collection[Any]) -> list[Key]:
+        self._check_collection(keys)
         return list(zip(*self._key_columns(keys), strict=True))
 
     def _key_columns(self, keys: Collection[Any]) -> RowColumns:
@@ -216,8 +232,8 @@ def _sum(old: Any, by: Any) -> Any:
 
 
 def _sums(old: Any, by: Any) -> Any:
-    if old is None or not isinstance(by, tuple):
-        return by
+    if old is None or not isinstance(by, tuple) or len(old) != len(by):
+        return by  # which is stored as it is, or refused
     return tuple(_sum(a, b) for a, b in zip(old, by, strict=True))
 
 

@@ -5,21 +5,26 @@ Nothing is changed before the commit: it is one MULTI, which fails where the fen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     TimeoutError,
     WatchError,
 )
+from redis.retry import Retry
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import CorruptRow, StoreFailed, StoreUnavailable, TableMismatch
@@ -36,6 +41,10 @@ SCOPES = "stormline_scopes"
 """What the keys of sets begin with, one for each topology: in which scopes it has stored."""
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ReadOnlyError, WatchError)
 
+_NOT_NOW = re.compile(r"\b(MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY) ")
+"""How a server's answer begins that has no class of its own, and will be another one later."""
+_GRANT = "grant the store's user the commands that it was denied, on the keys of the maps and on 'stormline_*'"
+
 
 class RedisConnection:
     """One connection to a Redis server; see `StoreConnection`."""
@@ -45,7 +54,11 @@ class RedisConnection:
         given = {} if password is None else {"password": password}
         with self._told("connecting"):
             self._client: Any = redis.Redis.from_url(
-                url, socket_timeout=timeout_secs, socket_connect_timeout=timeout_secs, **given
+                url,
+                socket_timeout=timeout_secs,
+                socket_connect_timeout=timeout_secs,
+                retry=Retry(NoBackoff(), 0),  # what failed is replayed by the topology
+                **given,
             )
             pack_many_arguments(self._client)
             self._client.ping()
@@ -68,11 +81,13 @@ class RedisConnection:
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            remedy = f"; {_GRANT}" if isinstance(error, NoPermissionError) else ""
+            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}{remedy}") from error
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of redis-py's means."""
-        if isinstance(error, (*_AWAY, OSError)) and not isinstance(error, AuthenticationError):
+        away = isinstance(error, (*_AWAY, OSError)) or (isinstance(error, RedisError) and _NOT_NOW.search(str(error)))
+        if away and not isinstance(error, (AuthenticationError, AuthorizationError)):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )
@@ -82,6 +97,22 @@ class RedisConnection:
     def native(self) -> Any:
         """A pipeline: what is put into it is done with the commit."""
         return self._own
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the pipeline to the user, who must neither run nor empty it."""
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise StoreFailed(
+                f"a pipeline of transaction() of {self._store} is run or emptied, by execute(), reset() or 'with "
+                "pipeline:'; leave that out: the store runs its commands with the commit"
+            )
+
+        self._own.execute = self._own.reset = refuse
+        try:
+            yield self._own
+        finally:
+            del self._own.execute, self._own.reset
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return False: Redis has no constraints."""
@@ -147,6 +178,9 @@ class RedisConnection:
         with self._told("committing"):
             pipe = self._watching if self._watching is not None else self._client.pipeline()
             pipe.multi()
+            topology, scope, fence = self._fence_to_set
+            pipe.sadd(_scopes(topology), scope)  # before own commands, which may select another database
+            pipe.set(self._fence_key(topology, scope), fence)
             for name, changes in self._changes.items():
                 written = {field: value for field, value in changes.items() if value is not None}
                 deleted = [field for field, value in changes.items() if value is None]
@@ -156,9 +190,6 @@ class RedisConnection:
                     pipe.hdel(name, *deleted)
             for arguments, options in self._own.command_stack:
                 pipe.execute_command(*arguments, **options)
-            topology, scope, fence = self._fence_to_set
-            pipe.sadd(_scopes(topology), scope)
-            pipe.set(self._fence_key(topology, scope), fence)
             pipe.execute()
             self._clear()
 
@@ -167,6 +198,10 @@ class RedisConnection:
         if self._watching is not None:
             self._watching.reset()
         self._clear()
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self._client.connection_pool.disconnect()
 
     def close(self) -> None:
         """Let go of it."""

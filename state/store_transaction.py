@@ -12,7 +12,6 @@ from typing import Any
 
 from stormline.state.connection import StoreConnection
 from stormline.state.database_transaction import DatabaseTransaction
-from stormline.state.errors import StoreFailed
 from stormline.state.fence import Fence, stored_by
 from stormline.state.table import Table
 from stormline.state.table_transaction import TableTransaction
@@ -31,6 +30,7 @@ class StoreTransaction:
         self._error: BaseException | None = None
         self._over = False
         self._savepoint = False
+        self._dropped = False
         self.lock = shared.lock
         if self.stored:  # an opaque map is put back to what it was: not to what is remembered
             shared.resource.uncertain()
@@ -56,10 +56,8 @@ class StoreTransaction:
         """Let one thread work on the connection. What fails there fails the transaction, whoever catches it."""
         with self.lock:
             if self._over or self._shared.over:
-                raise StoreFailed(
-                    f"{self._shared.resource.name} was used after the commit of {self.token.attempt} had ended; use a "
-                    "store only within finish_batch(), in the thread that it is called in"
-                )
+                undone = self._dropped or self._shared.aborted
+                raise self._shared.resource.used_late(self.token, lost=not undone)
             try:
                 with self._shared.working() as connection:
                     yield connection
@@ -94,12 +92,15 @@ class StoreTransaction:
                 connection.savepoint()
                 self._savepoint = True
             self._flush(connection)
+            self._shared.own_sql = True
             if not self.stored:
-                yield connection.native
+                with connection.own_sql() as native:
+                    yield native
                 return
             connection.savepoint()
             try:
-                yield connection.native
+                with connection.own_sql() as native:
+                    yield native
             except Exception as error:
                 if not connection.violates_constraint(error):
                     raise
@@ -126,6 +127,7 @@ class StoreTransaction:
     def follow(self, token: CommitToken) -> StoreTransaction | None:
         """Return what the next transaction stores in the same one of the database; None: that has to begin anew."""
         assert token.txid == self.token.txid + 1, (token, self.token)
+        self._shared.resource.raise_if_late()
         if self._fence is None:
             return StoreTransaction(self._shared, token, None)
         if token.txid > self._fence.txid:
@@ -136,7 +138,7 @@ class StoreTransaction:
     def drop(self) -> None:
         """Undo what it has stored, and nothing of those before; where that cannot be, `prepare` fails."""
         with self.lock:
-            self._over = True
+            self._over = self._dropped = True
             if not self._savepoint:
                 return
             try:
@@ -166,6 +168,7 @@ class StoreTransaction:
             else:
                 left = self._fence.raised_by(self.token)
             shared.raise_fence(connection, self.token, left)
+            self._over = True  # what a thread of the user's stored from now on would be lost
 
     def commit(self) -> None:
         """Commit it."""

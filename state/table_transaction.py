@@ -17,6 +17,7 @@ from stormline.state.fence import Fence
 from stormline.state.grouped_rows import GroupedRows
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
+from stormline.state.refused_rows import write_rows, write_unread_rows
 from stormline.state.table import Key, Kind, Row, RowColumns, Table, Values, by_column
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
@@ -208,7 +209,7 @@ class TableTransaction:
         if not self._waiting:
             return
         if not self._opaque and not any(self._now[key] is None for key in self._waiting):
-            connection.write(self.table, self._columns(list(self._waiting)))
+            write_rows(connection, self.table, self._columns(list(self._waiting)))
         else:
             before = {key: self._base(key) for key in self._waiting}
             self._rows.write(connection, self._changed(self._waiting), before)
@@ -219,7 +220,7 @@ class TableTransaction:
         if self._unread:
             keys, values = self._all_unread()
             txids = [[self._txid] * len(keys[0])] if self.table.kind is Kind.TRANSACTIONAL else []
-            if not keys[0] or connection.write_unread(self.table, [*keys, *values, *txids]):
+            if not keys[0] or write_unread_rows(connection, self.table, [*keys, *values, *txids]):
                 return
         self.flush(connection)  # it finds what the database would not write over
 

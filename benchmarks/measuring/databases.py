@@ -25,7 +25,12 @@ POSTGRESQL = {
     "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "60s",
 }
-MARIADB = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=512M")
+MARIADB = (
+    "--innodb-flush-log-at-trx-commit=1",
+    "--innodb-buffer-pool-size=256M",
+    "--innodb-log-file-size=512M",
+    "--innodb-data-file-path=ibdata1:12M:autoextend",
+)
 
 
 class Databases:
@@ -72,7 +77,7 @@ class Databases:
         if self._mariadb is None:
             if binary() is None:
                 raise NotAvailable("MariaDB is not installed: sh scripts/check_mariadb.sh")
-            self._mariadb = MariaDB(self.folder / "mariadb.log", *MARIADB)
+            self._mariadb = MariaDB(self.folder / "mariadb.log", None, *MARIADB)
             self._mariadb.create()
         import pymysql
 

@@ -39,10 +39,12 @@ class Stage(Enum):
 class Running:
     """What has begun and not ended: consecutive transactions, recorded together.
 
-    `revoked_from`: the first of them that was taken back, if any.
+    `begun_before`: the last transaction of which an effect may have happened before these began. `revoked_from`: the
+    first of them that was taken back, if any.
     """
 
     results: tuple[AttemptResult, ...]
+    begun_before: int
     stage: Stage = Stage.RUNS
     revoked_from: int | None = None
 
@@ -156,8 +158,8 @@ class CommitQueue:
         self.proofs_asked = 0
         for result in results:
             del self.waiting[result.attempt.transaction_id]
-        self.running = Running(results)
-        self.begun = self.running.last.transaction_id
+        self.running = Running(results, self.begun)
+        self.begun = max(self.begun, self.running.last.transaction_id)
         return Begin(results)
 
     def wanted(self, txid: int) -> bool:
@@ -186,7 +188,7 @@ class CommitQueue:
             if self.wanted(txid) and not self.stopping:
                 assert txid not in self.waiting, (result.attempt, self.waiting[txid].attempt)
                 self.waiting[txid] = result
-        self.begun = max(running.first - 1 + held + failed, self.committed)
+        self.begun = max(running.begun_before, running.first - 1 + held + failed)
         if kept:
             running.results, running.revoked_from = running.results[:kept], None
         else:

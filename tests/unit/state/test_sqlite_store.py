@@ -83,10 +83,11 @@ class TestSQLiteStore(
         process.commit(1, incremented(counts, {"cat": 1}))
         phase = process.begin(2)
         incremented(counts, {"cat": 1})(phase, phase.attempt)
-        phase.participants._joined[store][1].prepare()
+        participant = phase.participants._joined[store][1]
+        participant.prepare()
         assert (sql("SELECT count FROM words"), counts.items()) == ([(1,)], {"cat": 1})
         assert sql("SELECT txid FROM stormline_fence") == [(1,)]
-        assert phase.participants.commit(lambda: True) is None
+        participant.commit()
         assert (sql("SELECT count FROM words"), sql("SELECT txid FROM stormline_fence")) == ([(2,)], [(2,)])
 
     def test_what_is_committed_is_on_disk(self, store: SQLiteStore) -> None:
