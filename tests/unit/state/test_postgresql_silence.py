@@ -31,8 +31,7 @@ def test_a_wait_without_an_answer_ends_and_says_after_how_long() -> None:
     bounded = _bounded(reads(1), 0.0)
     assert next(bounded) == "readable"
     with pytest.raises(ServerSilent, match=r"^the server has said nothing for 0 s$"):
-        while True:
-            assert bounded.send(NOTHING) == "readable"
+        all(bounded.send(NOTHING) for _ in range(10**9))
 
 
 def test_each_answer_begins_the_wait_anew() -> None:
