@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -32,8 +32,8 @@ class MySQLStore(Store):
     """
 
     url: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
         example = "mysql://user@host:port/database"

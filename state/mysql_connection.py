@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pymysql
+from pymysql.constants import SERVER_STATUS
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
@@ -172,6 +174,23 @@ class MySQLConnection(SQLConnection):
         """What the user's own SQL is run on."""
         return self._db
 
+    def _in_transaction(self) -> bool:
+        return bool(self._db.open and self._db.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the connection to the user's own SQL; calls that would end the transaction are refused."""
+
+        def refuse() -> None:
+            raise self._ended_by_own_sql("tries to end")
+
+        self._db.commit = self._db.rollback = refuse
+        try:
+            with super().own_sql() as db:
+                yield db
+        finally:
+            del self._db.commit, self._db.rollback
+
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._db.cursor() as cursor:
             cursor.execute(text, parameters or None)
@@ -236,7 +255,7 @@ class MySQLConnection(SQLConnection):
         """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""
         found = super().lock_fence(topology, scope)
         if found is None:
-            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0)", fence=FENCE)
+            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '')", fence=FENCE)
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])
             found = super().lock_fence(topology, scope)

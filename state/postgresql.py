@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stormline.state.errors import InvalidStore
@@ -36,8 +36,8 @@ class PostgreSQLStore(Store):
     """
 
     dsn: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.dsn, str) or (_PASSWORD.search(self.dsn) and not is_reference(self.dsn)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -124,6 +125,22 @@ class PostgreSQLConnection(SQLConnection):
         """What the user's own SQL is run on."""
         return self._db
 
+    def _in_transaction(self) -> bool:
+        return self._db.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give the connection to the user's own SQL; what would end the transaction is refused."""
+        try:
+            with super().own_sql() as db, db.transaction():  # psycopg refuses commit() and rollback() in it
+                yield db
+        except psycopg.Error as error:
+            if not self._in_transaction() and not isinstance(error, _AWAY):
+                raise self._ended_by_own_sql("has ended") from error
+            if isinstance(error, psycopg.ProgrammingError) and "forbidden within" in str(error):
+                raise self._ended_by_own_sql("tries to end") from error
+            raise
+
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         cursor = self._db.execute(text.encode(), parameters or None)
         return cursor.fetchall() if cursor.description is not None else []
@@ -179,7 +196,8 @@ class PostgreSQLConnection(SQLConnection):
         found = super().lock_fence(topology, scope)
         if found is None:
             text = statement(
-                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0) ON CONFLICT (topology, scope) DO NOTHING", fence=FENCE
+                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '') ON CONFLICT (topology, scope) DO NOTHING",
+                fence=FENCE,
             )
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])

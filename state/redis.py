@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stormline.state.server_url import check_server, password_of
@@ -33,8 +33,8 @@ class RedisStore(Store):
     """
 
     url: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
         check_server("Redis", self.url, self.password, ("redis", "rediss"), "redis://host:port/0", database=False)

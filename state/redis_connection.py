@@ -65,6 +65,7 @@ class RedisConnection:
         self._changes: dict[str, dict[bytes, bytes | None]] = {}
         self._own: Any = self._client.pipeline()
         self._own_kept = 0
+        self._changes_kept: dict[str, dict[bytes, bytes | None]] = {}
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -90,6 +91,22 @@ class RedisConnection:
     def native(self) -> Any:
         """A pipeline: what is put into it is done with the commit."""
         return self._own
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the pipeline to the user, who must neither run nor empty it."""
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise StoreFailed(
+                f"a pipeline of transaction() of {self._store} is run or emptied, by execute(), reset() or 'with "
+                "pipeline:'; leave that out: the store runs its commands with the commit"
+            )
+
+        self._own.execute = self._own.reset = refuse
+        try:
+            yield self._own
+        finally:
+            del self._own.execute, self._own.reset
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return False: Redis has no constraints."""
@@ -118,34 +135,36 @@ class RedisConnection:
 
     def _fence(self, key: str, found: bytes) -> Fence:
         try:
-            epoch, txid, attempt, commit_id = map(int, found.split())
+            epoch, txid, attempt, commit_id, *earlier = map(int, found.split())
         except ValueError:
             raise CorruptRow(
-                f"key {key!r} of {self._store} holds {found!r}, expected four numbers; bring back a whole copy of the "
-                "database"
+                f"key {key!r} of {self._store} holds {found!r}, expected four numbers, or more; bring back a whole "
+                "copy of the database"
             ) from None
-        return Fence(epoch, txid, attempt, commit_id)
+        return Fence(epoch, txid, attempt, commit_id, tuple(earlier))
 
-    def txid_max(self, topology: str) -> int:
-        """Return the last transaction of any scope of a topology."""
+    def fences(self, topology: str) -> dict[str, Fence]:
+        """Return by scope all that is stored of a topology."""
+        before = self._fence_key(topology, "")
         with self._told("reading the fence"):
-            keys = list(self._client.scan_iter(match=f"{FENCE}:{topology}:*", count=1000))
+            keys = [key.decode() for key in self._client.scan_iter(match=f"{before}*", count=1000)]
             found = self._client.mget(keys) if keys else []
-        return max(
-            (self._fence(key.decode(), one).txid for key, one in zip(keys, found, strict=True) if one), default=0
-        )
+        return {key.removeprefix(before): self._fence(key, one) for key, one in zip(keys, found, strict=True) if one}
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
-        self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, fence))
+        *numbers, earlier = fence
+        self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, [*numbers, *earlier]))
 
     def savepoint(self) -> None:
-        """Set the one savepoint of the user's own commands."""
+        """Set the one savepoint, of the user's own commands and of what was written."""
         self._own_kept = len(self._own.command_stack)
+        self._changes_kept = {name: dict(changes) for name, changes in self._changes.items()}
 
     def undo_to_savepoint(self) -> None:
-        """Forget the user's own commands since the savepoint."""
+        """Forget the user's own commands since the savepoint, and what was written since."""
         del self._own.command_stack[self._own_kept :]
+        self._changes = self._changes_kept
 
     def commit(self) -> None:
         """Make all durable and visible, unless somebody has changed the fence."""

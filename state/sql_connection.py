@@ -114,39 +114,69 @@ class SQLConnection(ABC):
             why = str(error).strip().replace("\n", " ")
             raise kind(f"{self._store} fails in {what}: {type(error).__name__}: {why}{remedy}") from error
 
+    # ------------------------------------------------------------------------------------ own SQL
+
+    @abstractmethod
+    def _in_transaction(self) -> bool:
+        """Return whether a transaction is under way, without asking the server."""
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the driver's own connection to the user's own SQL, which must not end the transaction."""
+        yield self.native
+        if not self._in_transaction():
+            raise self._ended_by_own_sql("has ended")
+
+    def _ended_by_own_sql(self, what: str) -> StoreFailed:
+        return StoreFailed(
+            f"own SQL in transaction() of {self._store} {what} the transaction, by commit(), rollback(), close(), "
+            "'with connection:', or a statement that does so by itself; leave that out: the store commits it with all "
+            "else, or rolls it back"
+        )
+
     # ------------------------------------------------------------------------------------ transaction and fence
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and lock it."""
         text = statement(
-            "SELECT epoch, txid, attempt, commit_id FROM $fence WHERE topology = $p AND scope = $p$lock",
+            "SELECT epoch, txid, attempt, commit_id, earlier FROM $fence WHERE topology = $p AND scope = $p$lock",
             fence=FENCE,
             p=self.dialect.parameter,
             lock=self.dialect.for_update,
         )
         with self._told("reading the fence"):
             found = self._run(text, [topology, scope])
-        if not found:
-            return None
-        if not all(type(value) is int and value >= 0 for value in found[0]):
-            raise CorruptRow(
-                f"table {FENCE!r} of {self._store} holds {found[0]} for topology {topology!r}, scope {scope!r}, "
-                "expected four numbers; bring back a whole copy of the database"
-            )
-        return Fence(*found[0])
+        return self._fence(topology, scope, found[0]) if found else None
 
-    def txid_max(self, topology: str) -> int:
-        """Return the last transaction of any scope of a topology."""
-        text = statement("SELECT max(txid) FROM $fence WHERE topology = $p", fence=FENCE, p=self.dialect.parameter)
+    def _fence(self, topology: str, scope: str, found: tuple[Any, ...]) -> Fence:
+        epoch, txid, attempt, commit_id, earlier = found
+        numbers = (epoch, txid, attempt, commit_id)
+        ids = earlier.split() if isinstance(earlier, str) else ["?"]
+        if not all(type(value) is int and value >= 0 for value in numbers) or not all(map(str.isdecimal, ids)):
+            raise CorruptRow(
+                f"table {FENCE!r} of {self._store} holds {found} for topology {topology!r}, scope {scope!r}, "
+                "expected four numbers, and numbers in a text; bring back a whole copy of the database"
+            )
+        return Fence(*numbers, earlier=tuple(map(int, ids)))
+
+    def fences(self, topology: str) -> dict[str, Fence]:
+        """Return by scope all that is stored of a topology."""
+        text = statement(
+            "SELECT scope, epoch, txid, attempt, commit_id, earlier FROM $fence WHERE topology = $p",
+            fence=FENCE,
+            p=self.dialect.parameter,
+        )
         with self._told("reading the fence"):
-            return int(self._run(text, [topology])[0][0] or 0)
+            found = self._run(text, [topology])
+        return {scope: self._fence(topology, scope, tuple(one)) for scope, *one in found}
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
-        columns = ["topology", "scope", "epoch", "txid", "attempt", "commit_id"]
+        columns = ["topology", "scope", "epoch", "txid", "attempt", "commit_id", "earlier"]
         text = self.dialect.upsert(FENCE, columns, columns[:2])
+        *numbers, earlier = fence
         with self._told("raising the fence"):
-            self._run(text, [topology, scope, *fence])
+            self._run(text, [topology, scope, *numbers, " ".join(map(str, earlier))])
 
     def savepoint(self) -> None:
         """Set the one savepoint."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -137,6 +139,34 @@ class SQLiteConnection(SQLConnection):
     def native(self) -> sqlite3.Connection:
         """What the user's own SQL is run on."""
         return self._db
+
+    def _in_transaction(self) -> bool:
+        try:
+            return self._db.in_transaction
+        except sqlite3.ProgrammingError:  # it was closed
+            return False
+
+    @contextmanager
+    def own_sql(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection to the user's own SQL; what would end the transaction is refused."""
+        refused = False
+
+        def is_allowed(action: int, *_: Any) -> int:
+            nonlocal refused
+            refused = refused or action == sqlite3.SQLITE_TRANSACTION
+            return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+
+        self._db.set_authorizer(is_allowed)  # statements that were prepared before are looked at again
+        try:
+            with super().own_sql() as db:
+                yield db
+        except sqlite3.DatabaseError as error:
+            if refused and "not authorized" in str(error):
+                raise self._ended_by_own_sql("tries to end") from error
+            raise
+        finally:
+            with contextlib.suppress(sqlite3.ProgrammingError):
+                self._db.set_authorizer(None)
 
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._db.execute(text, parameters).fetchall()

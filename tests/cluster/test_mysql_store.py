@@ -12,6 +12,7 @@ import pytest
 
 from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -47,7 +48,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

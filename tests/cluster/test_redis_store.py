@@ -11,6 +11,7 @@ import redis
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreMismatch, StoreUnavailable, TableMismatch
 from stormline.state import RedisStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract
 from tests.contracts.store import StoreContract, got, incremented, process, successor, words
 from tests.contracts.stored_values import StoredValuesContract
 from tests.kits.stores import Process
@@ -33,7 +34,7 @@ def client(store: RedisStore) -> Iterator[Any]:
         yield made
 
 
-class TestRedisStore(StoreContract, StoredValuesContract):
+class TestRedisStore(StoreContract, StoredValuesContract, GroupedCommitsContract):
     def test_own_commands_are_done_with_the_commit_and_once(
         self, store: RedisStore, process: Process, successor: Process, client: Any
     ) -> None:
@@ -51,6 +52,21 @@ class TestRedisStore(StoreContract, StoredValuesContract):
         process.commit(1, own)
         successor.commit(1, own)
         assert client.get("commits") == b"1"
+        assert words(store).items() == {"cat": 1}
+
+    @pytest.mark.parametrize("ends", ["execute", "reset"])
+    def test_own_commands_that_are_run_or_forgotten_beforehand_stop_the_topology(
+        self, store: RedisStore, process: Process, successor: Process, client: Any, ends: str
+    ) -> None:
+        def own(context: Any, attempt: Any) -> None:
+            with store.transaction(context, attempt) as pipeline:
+                pipeline.incr("commits")
+                getattr(pipeline, ends)()
+
+        with pytest.raises(StoreFailed, match=r"a pipeline of transaction\(\) of redis:.* is run or emptied, .*; l"):
+            process.commit(1, own)
+        assert client.get("commits") is None
+        successor.commit(1, incremented(words(store), {"cat": 1}))
         assert words(store).items() == {"cat": 1}
 
     def test_where_two_drivers_store_at_once_one_is_replayed_and_finds_what_the_other_has_stored(

@@ -55,7 +55,7 @@ def test_a_server_that_is_killed_in_a_commit_and_comes_back_is_a_replay(database
 @pytest.mark.parametrize("point", ["begins", "stored"])
 def test_a_server_that_answers_nothing_for_a_while_is_a_replay(database: StoreDatabase, point: str) -> None:
     troubles: Troubles = {point: lambda bolt: database.server.pause()}
-    with bad_day(database.store(SHORT_SECS), **troubles) as day:
+    with bad_day(database.store(SHORT_SECS), None, **troubles) as day:
         try:
             eventually(lambda: day.replays >= 1)
         finally:
@@ -97,7 +97,7 @@ def test_a_connection_that_the_server_closed_while_it_was_idle_is_replaced_witho
 @pytest.mark.parametrize("point", ["begun", "stored"])
 def test_a_connection_that_the_server_closed_in_a_commit_is_a_replay(database: StoreDatabase, point: str) -> None:
     troubles: Troubles = {point: lambda bolt: database.close_connections()}
-    with bad_day(database.store(), **troubles) as day:
+    with bad_day(database.store(), None, **troubles) as day:
         pass
     assert (day.replays, found_stored(2)) == (1, [False, False])
     counts_once(database.direct())

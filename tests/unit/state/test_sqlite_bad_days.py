@@ -79,7 +79,7 @@ def test_a_file_that_was_removed_stops_the_topology_as_its_database_is_gone(
             file.unlink()
 
     why = rf"holds transaction 0 .*\(0: nothing\), and the next one to commit is {next_txid}: the database was removed"
-    with pytest.raises(TopologyFailed, match=why), bad_day(SQLiteStore(path), **{point: remove}):
+    with pytest.raises(TopologyFailed, match=why), bad_day(SQLiteStore(path), None, **{point: remove}):
         pass
 
 
