@@ -61,7 +61,11 @@ class RedisConnection:
                 **given,
             )
             pack_many_arguments(self._client)
-            self._client.ping()
+            try:
+                self._client.ping()
+            except BaseException:
+                self._client.close()
+                raise
         self._clear()
 
     def _clear(self) -> None:
@@ -194,9 +198,13 @@ class RedisConnection:
             self._clear()
 
     def rollback(self) -> None:
-        """Forget what was to be changed."""
-        if self._watching is not None:
-            self._watching.reset()
+        """Forget what was to be changed, and the watch by closing what watches: UNWATCH would wait for an answer."""
+        pipe, self._watching = self._watching, None
+        if pipe is not None:
+            if pipe.connection is not None:
+                pipe.connection.disconnect()
+            pipe.watching = False  # or it would connect again, to say UNWATCH, whenever it is collected
+            pipe.reset()
         self._clear()
 
     def reset(self) -> None:
