@@ -24,7 +24,6 @@ from stormline.state import MemoryStore, NonTransactionalMap, OpaqueMap, Snapsho
 from stormline.state.sqlite_connection import SQLiteConnection
 from stormline.testing import InProcessCluster
 from stormline.topology.config import MAX_SPOUT_PENDING
-from tests.kits.components import eventually
 
 STORE = MemoryStore("strangers", timeout_secs=0.2)
 WORDS = TransactionalMap(STORE, "words", key={"word": str}, value={"count": int})
@@ -432,21 +431,21 @@ def test_one_sentence_says_what_to_change(bolt: type[Any], why: str) -> None:
 class LeavesAThreadBehind(Stranger):
     """Stores from a thread that goes on after the commit; nobody hears what it is told."""
 
+    next_begun: threading.Event
     left: list[threading.Thread]
 
     def finish_batch(self) -> None:
         words = WORDS.begin_commit(self.context, self.attempt)
         words.increment(self.seen)
         if self.attempt.transaction_id == 1:
-            mine = threading.Thread(target=self._late, args=(words, self.attempt), daemon=True)
-            mine.start()
-            self.left.append(mine)
-        elif self.attempt.transaction_id == 3:
-            eventually(lambda: not self.left[0].is_alive())
+            self.left.append(threading.Thread(target=self._late, args=(words,), daemon=True))
+            self.left[0].start()
+        elif self.attempt.transaction_id == 2:
+            self.next_begun.set()
+            self.left[0].join()
 
-    @staticmethod
-    def _late(words: Any, attempt: Any) -> None:
-        eventually(lambda: bool(WORDS.items()))  # its transaction is committed
+    def _late(self, words: Any) -> None:
+        self.next_begun.wait(60)
         try:
             words.increment({"cat": 1})
         except Exception as error:
@@ -454,7 +453,7 @@ class LeavesAThreadBehind(Stranger):
 
 
 def test_a_thread_that_stores_too_late_stops_the_topology() -> None:
-    LeavesAThreadBehind.left = []
+    LeavesAThreadBehind.left, LeavesAThreadBehind.next_begun = [], threading.Event()
     with pytest.raises(
         TopologyFailed, match=r"used after the commit of 1:1 had ended; .* let a thread of your own that"
     ):
