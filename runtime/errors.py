@@ -86,6 +86,24 @@ class NotCommitting(StormlineError, RuntimeError):
         )
 
 
+class OtherEffects(StormlineError, RuntimeError):
+    """A bolt declares where all its effects are, and has another one."""
+
+    @classmethod
+    def of(cls, component: str, target: object, other: object) -> OtherEffects:
+        """Return it with the message for a component whose declaration does not hold.
+
+        Args:
+            component (str): Who has the effect.
+            target (object): Where it says that all of them are.
+            other (object): Where this one is.
+        """
+        return cls(
+            f"bolt {component!r} declares effects_in = {target}, and stores in {other} as well: transactions that "
+            "become durable together in the one would not be so in the other; leave effects_in out, or store all in it"
+        )
+
+
 class StateDirInUse(StormlineError):
     """Another process serves the embedded ZooKeeper's data directory."""
 

@@ -78,6 +78,9 @@ class _MemoryConnection(SQLiteConnection):
             super().rollback()
             self._end_turn()
 
+    def reset(self) -> None:
+        """Do nothing: it is the one connection."""
+
     def close(self) -> None:
         """Roll back what is under way; the database stays."""
         self.rollback()

@@ -219,6 +219,7 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
+        self.effects_in = work.map.store
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""

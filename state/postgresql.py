@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stormline.state.errors import InvalidStore
+from stormline.state.server_url import password_of
 from stormline.state.store import Store
 from stormline.topology.errors import MissingExtra
 from stormline.topology.secrets import is_reference, resolve_secret
@@ -67,5 +68,4 @@ class PostgreSQLStore(Store):
         except ImportError as error:
             raise MissingExtra.of("postgresql", str(self), "psycopg") from error
         dsn = resolve_secret(self.dsn, f"the DSN of {self}") if is_reference(self.dsn) else self.dsn
-        password = resolve_secret(self.password, f"the password of {self}") if self.password else None
-        return PostgreSQLConnection(dsn, password, self.timeout_secs, str(self))
+        return PostgreSQLConnection(dsn, password_of(self, self.password), self.timeout_secs, str(self))

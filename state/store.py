@@ -37,6 +37,10 @@ class Store(ABC):
     def __str__(self) -> str:
         """Say where it is; no secret is in it."""
 
+    def open_resource(self) -> StoreResource:
+        """Return what the commit phases of one process take part by."""
+        return StoreResource(self)
+
     def __deepcopy__(self: _Self, memo: Any) -> _Self:
         return self
 
@@ -59,7 +63,7 @@ class Store(ABC):
                 "context and the attempt that prepare() was given, in this order; keep them in self there, and use the "
                 "store in finish_batch()"
             )
-        transaction = context.take_part(attempt, self, lambda: StoreResource(self))
+        transaction = context.take_part(attempt, self, self.open_resource)
         assert isinstance(transaction, StoreTransaction)
         return transaction
 
@@ -110,7 +114,7 @@ class Store(ABC):
         try:
             connection.begin()
             found = connection.lock_fence(topology, WHOLE_TOPOLOGY)
-            txid_max = connection.txid_max(topology)
+            txid_max = max((one.txid for one in connection.fences(topology).values()), default=0)
             if found is not None or txid_max:
                 raise InvalidStore(
                     f"{self} holds transaction {txid_max} of topology {topology!r}, and is to be adopted at "

@@ -383,7 +383,7 @@ class StoreContract:
             opened.increment({"cat": 1})
             transaction = store.in_commit(context, attempt)
             with monkeypatch.context() as broken:
-                broken.setattr(type(transaction._connection), "read", cut_off)
+                broken.setattr(type(transaction._shared.connection), "read", cut_off)
                 with pytest.raises(StoreFailed):
                     opened.increment({"dog": 1})
 
