@@ -173,6 +173,8 @@ class Ranges:
         for topic in topics:
             stored = self.table.ids[topic]
             now = found[topic].topic_id if topic in found else None
+            if now is None:
+                self._cluster.check_missed(topic)
             if now != stored:
                 self._changed(topic, stored, now, replay)
         self._checked = received

@@ -97,7 +97,10 @@ class ByHand:
 
     def ready(self) -> bool:
         """Return whether there is a next batch."""
-        return bool(self.coordinator.is_ready_after(self.positions, 0))
+        try:
+            return bool(self.coordinator.is_ready_after(self.positions, 0))
+        except FailedException:
+            return False
 
     def next(self) -> list[Any]:
         """Return the rows of the next batch."""
@@ -106,6 +109,11 @@ class ByHand:
         batch = self._tried(described, self.positions, present, {})
         self.batches.append(batch)
         return batch.rows
+
+    def next_when_ready(self) -> list[Any]:
+        """Return the rows of the next batch, for which something is there, or comes."""
+        eventually(self.ready, TRIED_SECS)
+        return self.next()
 
     def again(self, number: int, frozen: bool = True) -> list[Any]:
         """Return the rows of a batch in a replay."""
