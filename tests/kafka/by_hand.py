@@ -19,6 +19,7 @@ class Context:
 
     topology_id = "by-hand"
     this_component_id = "spout"
+    this_task_index = 0
 
     def __init__(self, columnar: bool) -> None:
         self._columnar = columnar
@@ -26,6 +27,9 @@ class Context:
 
     def register_counter(self, name: str) -> Counter:
         return self.counters.setdefault(name, Counter())
+
+    def component_tasks(self, component: str) -> list[int]:
+        return [1]
 
     def targets_are_columnar(self, stream: str = "default") -> bool:
         return self._columnar

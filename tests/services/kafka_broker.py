@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import trustme
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -100,8 +100,7 @@ class Kafka:
         """Return the id of a topic; empty where there is none."""
         try:
             return str(self.admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
-        except KafkaException as error:
-            assert error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        except KafkaException:
             return ""
 
     def delete(self, *topics: str) -> None:
