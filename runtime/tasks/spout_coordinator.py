@@ -70,7 +70,7 @@ class SpoutCoordinator:
 
     def tell_committed(self, positions: Mapping[int, Any], copied: Callable[[Any], Any]) -> None:
         """Tell a coordinator that wants to know it the positions after the last committed batch, where they are new."""
-        if self._wants_committed and positions != self._told_committed:
+        if self._wants_committed and positions and positions != self._told_committed:
             self._told_committed = positions
             self._coordinator.positions_committed(copied(positions))
 

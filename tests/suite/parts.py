@@ -57,6 +57,7 @@ PROOF = (
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
     Part("cluster", ("tests/cluster",)),
     Part("spark", ("tests/spark",)),
+    Part("kafka", ("tests/kafka",)),
     Part("fuzz", ("tests",)),
 )
 """What `make proof` runs: the tests that are marked so."""
