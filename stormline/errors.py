@@ -71,6 +71,7 @@ from stormline.state.errors import (
     StoreUnavailable,
     TableMismatch,
 )
+from stormline.state.kafka.errors import InvalidKafkaSink, LedgerUnusable, RecordRefused
 from stormline.topology.errors import (
     ColumnCannotTravel,
     CorruptData,
@@ -150,6 +151,7 @@ __all__ = [
     "InvalidGrouping",
     "InvalidHook",
     "InvalidId",
+    "InvalidKafkaSink",
     "InvalidKafkaSpout",
     "InvalidMetric",
     "InvalidParallelism",
@@ -163,6 +165,7 @@ __all__ = [
     "KafkaFailed",
     "KafkaRefused",
     "LateRow",
+    "LedgerUnusable",
     "MissingExtra",
     "MixedOrder",
     "MixedVersions",
@@ -176,6 +179,7 @@ __all__ = [
     "NotRunning",
     "NotShippable",
     "PositionMissing",
+    "RecordRefused",
     "RecordsLost",
     "RefusedValue",
     "ReportedFailedException",
