@@ -89,6 +89,9 @@ class Ledger:
             if error.args[0].code() in MISSING:
                 return None
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                found = admin.list_topics(self.topic, timeout=self._timeout).topics[self.topic]
+                if found.error is not None:
+                    raise KafkaException(found.error) from error
                 log.warning("%s: whether it is compacted is not known: this user may not DescribeConfigs", self._where)
                 return "?"
             raise
