@@ -32,11 +32,11 @@ class KafkaBroker:
     """One broker, which is its own controller, on a port of 127.0.0.1; it keeps its data when it is started again.
 
     Args:
-        port: Where clients find it; the controller listens on `controller_port`.
-        settings: Of the broker, beside or in place of ours.
+        port: Where clients find it.
+        controller_port: Where its controller listens.
     """
 
-    def __init__(self, port: int, controller_port: int, settings: Mapping[str, object] | None = None) -> None:
+    def __init__(self, port: int, controller_port: int) -> None:
         folder = jars()
         if folder is None:
             raise FileNotFoundError("the jars of Kafka are not there: run 'make kafka' once, which fetches them")
@@ -48,11 +48,15 @@ class KafkaBroker:
         self._classes = f"{folder}/*"
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = self.folder / "server.properties"
-        lines = {**_settings(port, controller_port, self.data), **(settings or {})}
-        self._properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        self._settings = _settings(port, controller_port, self.data)
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Change settings of the broker; they hold from its next start on."""
+        self._settings |= settings
 
     def start(self) -> None:
         """Start the broker, and wait until it listens; the first time it gets its folder for data."""
+        self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         if not self.data.exists():
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # Not -t ID in two words: an id may begin with a hyphen.

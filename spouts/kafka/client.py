@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -28,6 +29,9 @@ from stormline.topology.secrets import resolve_secret
 
 log = logging.getLogger("stormline")
 T = TypeVar("T")
+
+GRACE_SECS = 2.0
+"""How long a topic must have been missed until it is believed that there is none: brokers learn of a new one late."""
 
 LATEST, EARLIEST = -1, -2
 """As the brokers know them, in place of a time."""
@@ -112,6 +116,7 @@ class Cluster:
     def __init__(self, settings: KafkaSettings, topology_id: str) -> None:
         self._settings = settings
         self._heard = Heard()
+        self._missed_since: dict[str, float] = {}
         ours = {
             "bootstrap.servers": settings.servers,
             "error_cb": self._heard,
@@ -175,10 +180,21 @@ class Cluster:
                 described = future.result()
             except KafkaException as error:
                 if error.args[0].code() in UNKNOWN:
+                    self._missed_since.setdefault(name, time.monotonic())
                     continue
                 raise self.failure(error.args[0], f"what topic {name!r} is") from error
+            self._missed_since.pop(name, None)
             found[name] = TopicFound(str(described.topic_id), len(described.partitions))
         return found
+
+    def check_missed(self, topic: str) -> None:
+        """Return where a topic was not there each time it was looked for, for a while.
+
+        Raises:
+            FailedException: it is to be looked for again.
+        """
+        if time.monotonic() < self._missed_since.get(topic, 0.0) + GRACE_SECS:
+            raise FailedException(f"topic {topic!r} is not known at {self._settings.servers} now; asking again")
 
     def cleanup_policies(self, names: Sequence[str]) -> dict[str, str | None]:
         """Return the cleanup.policy of each topic; None where this user may not know it."""

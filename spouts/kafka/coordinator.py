@@ -108,10 +108,12 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
         settings, table = self._settings, self._table
         runs: list[Run] = []
         found = self._cluster.topics()
-        for topic in (*settings.topics, *table.ids):
-            if topic not in found and topic not in table.ids:
-                raise TopicMissing.named(topic, settings.servers)
+        for topic in dict.fromkeys((*settings.topics, *table.ids)):
             stored, now = table.ids.get(topic), found.get(topic)
+            if now is None and stored != "":
+                self._cluster.check_missed(topic)
+            if now is None and stored is None:
+                raise TopicMissing.named(topic, settings.servers)
             if stored and (now is None or now.topic_id != stored):
                 self._stop_or_tell(RecordsLost.made_anew(topic, stored, now and now.topic_id, replay=False))
                 if now is None:

@@ -194,7 +194,7 @@ class Protobuf:
     """Protocol Buffers: messages of one generated class. Take their fields by name; a message itself is no tuple's.
 
     Args:
-        message (type): The class, of a module that the executors can import.
+        message (Any): The class, of a module that the executors can import.
     """
 
     message: Any = field()

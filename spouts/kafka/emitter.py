@@ -17,8 +17,11 @@ from stormline.topology.errors import FailedException
 
 log = logging.getLogger("stormline")
 
-LOOK_AGAIN_SECS = 5.0
-"""How long a partition that did not answer is left alone, while the others go on."""
+SILENT_SECS = 5.0
+"""How long a partition that did not answer is left alone, while the others go on: looking at it takes time."""
+
+REFUSED_SECS = 0.5
+"""How long one is left alone of which the brokers said at once that it is away."""
 
 
 class KafkaEmitter(IPartitionedEmitter):
@@ -121,9 +124,9 @@ class OpaqueKafkaEmitter(IOpaqueEmitter):
             return None
         except Stalled as error:
             start, piece = error.start, error.piece
-            self._leave_alone(place, "no record comes, though there are some")
+            self._leave_alone(place, "no record comes, though there are some", SILENT_SECS)
         except FailedException as error:
-            self._leave_alone(place, str(error))
+            self._leave_alone(place, str(error), REFUSED_SECS)
             return None
         if last_metadata is not None and piece.end == start == last_metadata[1]:
             return None
@@ -134,9 +137,9 @@ class OpaqueKafkaEmitter(IOpaqueEmitter):
         """End the connections."""
         self._ranges.close()
 
-    def _leave_alone(self, place: Place, why: str) -> None:
-        log.warning("%s is away, and gives nothing now: %s", place, why)
-        self._away_until[place] = time.monotonic() + LOOK_AGAIN_SECS
+    def _leave_alone(self, place: Place, why: str, secs: float) -> None:
+        log.warning("%s is away, and gives nothing for %g s: %s", place, secs, why)
+        self._away_until[place] = time.monotonic() + secs
 
 
 def _position(last_metadata: Metadata) -> tuple[int, int]:

@@ -83,8 +83,8 @@ class RecordsLost(StormlineError, LookupError):
 
         Args:
             place (str): topic and partition.
-            start (int): offset from which to read.
-            earliest (int): the first offset that is there.
+            start (int): position from which to read, an offset.
+            earliest (int): the first position that is there, an offset.
             replay (bool): whether a batch needs them again.
         """
         return cls(
@@ -98,8 +98,8 @@ class RecordsLost(StormlineError, LookupError):
 
         Args:
             place (str): topic and partition.
-            start (int): offset that was reached.
-            end (int): where the log ends now.
+            start (int): position that was reached, an offset.
+            end (int): position where the log ends now, an offset.
             replay (bool): whether a batch needs them again.
         """
         return cls(
@@ -130,10 +130,10 @@ class RecordsLost(StormlineError, LookupError):
 
         Args:
             place (str): topic and partition.
-            start (int): its first offset.
-            end (int): the offset after its last.
-            stored (int): records that it had.
-            found (int): records that it has now.
+            start (int): its first position, an offset.
+            end (int): the position after its last.
+            stored (int): number of records that it had.
+            found (int): number of records that it has now.
         """
         return cls(
             f"{place}: the offsets {start} to {end - 1} gave {stored} records, and now give {found}: the topic was "
@@ -150,7 +150,7 @@ class UnreadableRecord(StormlineError, ValueError):
 
         Args:
             place (str): topic and partition.
-            offset (int): its offset.
+            offset (int): its position in the partition.
             problem (str): what is wrong with it.
         """
         return cls(

@@ -30,12 +30,17 @@ class Ranges:
     Args:
         settings: how the spout was declared.
         cluster: its connection to the brokers, which is closed with this.
+        task, tasks: the partitions task, task + tasks, task + 2 · tasks, … are this task's.
         on_gap: called for each gap that is gone over, where the user wants that.
     """
 
-    def __init__(self, settings: KafkaSettings, cluster: Cluster, on_gap: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: KafkaSettings, cluster: Cluster, task: int, tasks: int, on_gap: Callable[[], None]
+    ) -> None:
         self._settings = settings
         self._cluster = cluster
+        self._task = task
+        self._tasks = tasks
         self._on_gap = on_gap
         self._reader = RangeReader(cluster.consumer, settings.timeout_secs)
         self.table = PartitionTable()
@@ -43,6 +48,7 @@ class Ranges:
         self._ends: dict[Place, int] = {}
         self._asked_ends = False
         self._live: dict[Place, int] = {}
+        """Where each partition begins of which the batch may have something."""
         self._filled = False
         self._checked = 0
         self._suspected: set[Place] = set()
@@ -53,18 +59,31 @@ class Ranges:
             self._described, self.table = described, PartitionTable.from_metadata(described)
         self._asked_ends = False
         begin: dict[Place, tuple[int, int]] = {}
-        for number, metadata in {**positions, **stored}.items():
-            if metadata is not None and number < len(self.table) and not self.table.is_gone(number):
+        earliest = []
+        known = {**positions, **stored}
+        for number in range(self._task, len(self.table), self._tasks):
+            place, metadata, start = self.table.place(number), known.get(number), self.table.start(number)
+            if self.table.is_gone(number):
+                continue
+            if metadata is not None:
                 at = Range.from_metadata(metadata)
-                begin[self.table.place(number)] = (at.start, -1) if number in stored else (at.end, at.epoch)
+                begin[place] = (at.start, -1) if number in stored else (at.end, at.epoch)
+            elif start is not None:
+                begin[place] = (start, -1)
+            else:
+                earliest.append(place)
+        for place, found in self._cluster.offsets(earliest, EARLIEST).items():
+            if isinstance(found, int):
+                begin[place] = (found, -1)
         self._live = {place: start for place, (start, _) in begin.items()}
         self._filled = False
         self._reader.want(begin)
 
     def start(self, number: int) -> int:
         """Return where a partition begins of which nothing has been read."""
-        start = self.table.start(number)
-        return self._offset(self.table.place(number), EARLIEST) if start is None else start
+        place = self.table.place(number)
+        known = self._live.get(place)
+        return self._offset(place, EARLIEST) if known is None else known
 
     def read_again(self, number: int, stored: Range) -> list[Message]:
         """Return the records of a stored range.
@@ -173,6 +192,8 @@ class Ranges:
         for topic in topics:
             stored = self.table.ids[topic]
             now = found[topic].topic_id if topic in found else None
+            if now is None:
+                self._cluster.check_missed(topic)
             if now != stored:
                 self._changed(topic, stored, now, replay)
         self._checked = received

@@ -20,7 +20,7 @@ class SchemaRegistry:
         user (str): Who asks; empty: nobody in particular.
         password (str): A reference to the password, `env:NAME` or `file:PATH`.
         ca_file (str | None): The certificates of the authorities that are trusted; None: those of the system.
-        timeout_secs (float): How long to wait for an answer.
+        timeout_secs (float): How many seconds to wait for an answer.
     """
 
     url: str
@@ -40,6 +40,9 @@ class SchemaRegistry:
 
     def schema(self, schema_id: int) -> str:
         """Return the schema of an id.
+
+        Args:
+            schema_id (int): Its number in the registry.
 
         Raises:
             LookupError: there is none: the record that names it cannot be read.

@@ -19,6 +19,7 @@ class Context:
 
     topology_id = "by-hand"
     this_component_id = "spout"
+    this_task_index = 0
 
     def __init__(self, columnar: bool) -> None:
         self._columnar = columnar
@@ -26,6 +27,9 @@ class Context:
 
     def register_counter(self, name: str) -> Counter:
         return self.counters.setdefault(name, Counter())
+
+    def component_tasks(self, component: str) -> list[int]:
+        return [1]
 
     def targets_are_columnar(self, stream: str = "default") -> bool:
         return self._columnar
@@ -97,7 +101,10 @@ class ByHand:
 
     def ready(self) -> bool:
         """Return whether there is a next batch."""
-        return bool(self.coordinator.is_ready_after(self.positions, 0))
+        try:
+            return bool(self.coordinator.is_ready_after(self.positions, 0))
+        except FailedException:
+            return False
 
     def next(self) -> list[Any]:
         """Return the rows of the next batch."""
@@ -106,6 +113,11 @@ class ByHand:
         batch = self._tried(described, self.positions, present, {})
         self.batches.append(batch)
         return batch.rows
+
+    def next_when_ready(self) -> list[Any]:
+        """Return the rows of the next batch, for which something is there, or comes."""
+        eventually(self.ready, TRIED_SECS)
+        return self.next()
 
     def again(self, number: int, frozen: bool = True) -> list[Any]:
         """Return the rows of a batch in a replay."""

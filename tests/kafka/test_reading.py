@@ -169,7 +169,7 @@ def test_what_came_between_the_start_at_the_latest_and_the_first_batch_is_not_lo
 
 def test_a_topic_that_does_not_exist_is_told(kind: Any, open_spout: Open) -> None:
     with pytest.raises(TopicMissing, match=r"topic 'no-such' does not exist at 127.*create it, correct the name, or"):
-        open_spout(kind, "no-such").ready()
+        open_spout(kind, "no-such").until(1)
     assert not open_spout(kind, re.compile("no-such-.*")).ready()
 
 

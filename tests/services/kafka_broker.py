@@ -9,10 +9,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicCollection
+import trustme
+from confluent_kafka import KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from examples.kafka_broker import KafkaBroker, jars
+from tests.kits.components import eventually
 from tests.services.free_port import free_port
 
 STARTS_MAX = 3
@@ -28,7 +36,9 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
             pytest.fail(why)
         pytest.skip(why)
     for left in reversed(range(STARTS_MAX)):
-        broker = KafkaBroker(free_port(), free_port(), settings)
+        port, controller_port, secured_port = free_port(), free_port(), free_port()
+        broker = KafkaBroker(port, controller_port)
+        broker.configure({**_secured(broker, controller_port, secured_port), **(settings or {})})
         try:
             broker.start()
             break
@@ -36,7 +46,7 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
             broker.stop()
             if not left:
                 raise
-    kafka = Kafka(broker)
+    kafka = Kafka(broker, f"127.0.0.1:{secured_port}")
     try:
         yield kafka
     finally:
@@ -44,12 +54,36 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
         broker.stop()
 
 
+def _secured(broker: KafkaBroker, controller_port: int, port: int) -> dict[str, object]:
+    """Return settings of a second way in: by TLS, for alice with her password."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(broker.folder / "ca.pem")
+    keys = broker.folder / "keys.pem"
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    keys.write_bytes(pkcs8 + b"".join(part.bytes() for part in certificate.cert_chain_pems))
+    plain, sasl = "PLAINTEXT://127.0.0.1", "SASL_SSL://127.0.0.1"
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return {
+        "listeners": f"{plain}:{broker.port},{sasl}:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{login} required user_alice="alice-secret";',
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": keys,
+    }
+
+
 class Kafka:
     """A broker, and what tests do with its topics."""
 
-    def __init__(self, broker: KafkaBroker) -> None:
+    def __init__(self, broker: KafkaBroker, secured_servers: str) -> None:
         self.broker = broker
         self.servers = broker.servers
+        self.secured_servers = secured_servers
+        self.ca_file = broker.folder / "ca.pem"
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
         self._producers: list[Producer] = []
 
@@ -59,11 +93,15 @@ class Kafka:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         for made in self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values():
             made.result()
+        eventually(lambda: self.topic_id(name), 60)  # brokers know late of what they have made
         return name
 
     def topic_id(self, topic: str) -> str:
-        """Return the id of a topic."""
-        return str(self.admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
+        """Return the id of a topic; empty where there is none."""
+        try:
+            return str(self.admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
+        except KafkaException:
+            return ""
 
     def delete(self, *topics: str) -> None:
         """Delete topics."""
