@@ -14,11 +14,20 @@ import socket
 from collections.abc import Iterable
 
 from examples.kafka_broker import KafkaBroker
-from stormline import BaseBasicBolt, Config, Fields, LocalCluster, Topology, TransactionalTopologyBuilder, Tuple, Values
+from stormline import (
+    BaseBasicBolt,
+    Collector,
+    Config,
+    Fields,
+    LocalCluster,
+    OutputFieldsDeclarer,
+    Topology,
+    TransactionalTopologyBuilder,
+    Tuple,
+    Values,
+)
 from stormline.spouts.kafka import KafkaTransactionalSpout, Text
 from stormline.state import Count, SQLiteStore, TransactionalMap, persistent_aggregate
-from stormline.topology.contracts import Collector
-from stormline.topology.streams import OutputFieldsDeclarer
 
 TOPIC = "sentences"
 PARTITIONS = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib.util
 import json
 from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class Text:
 
     def __post_init__(self) -> None:
         try:
-            b"".decode(self.encoding)
+            codecs.lookup(self.encoding)
         except LookupError:
             raise InvalidKafkaSpout(
                 f"encoding {self.encoding!r} is not known to Python; expected one such as 'utf-8'"
