@@ -10,7 +10,7 @@ from confluent_kafka.admin import AclOperation, ResourceType  # type: ignore[att
 
 from stormline.errors import KafkaRefused, StoreUnavailable
 from stormline.state.kafka import KafkaSink
-from tests.kafka.guarded_broker import PASSWORD, USER, GuardedKafka, guarded_broker
+from tests.kafka.guarded_broker import GuardedKafka, guarded_broker
 from tests.kafka.output import sends, values
 from tests.kits.components import eventually
 from tests.kits.stores import CommitFailed, Process
@@ -18,14 +18,15 @@ from tests.services.kafka_broker import Kafka
 
 pytestmark = pytest.mark.proof
 
+PASSWORD = "alice-secret"
 ALL = (AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
 OWN = (AclOperation.WRITE, AclOperation.DESCRIBE)
 
 
 @pytest.fixture(scope="module")
-def guarded(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKafka]:
+def guarded(kafka: Kafka) -> Iterator[GuardedKafka]:
     """`kafka`: where that one cannot be, this is skipped, too."""
-    with guarded_broker(tmp_path_factory.mktemp("guarded")) as made:
+    with guarded_broker() as made:
         yield made
 
 
@@ -146,22 +147,22 @@ def test_a_broker_that_is_killed_doubles_and_loses_nothing(
 @pytest.fixture
 def writer(guarded: GuardedKafka, topic: str, monkeypatch: pytest.MonkeyPatch) -> KafkaSink:
     """A user by TLS and SASL who may write to the ledger, under the transactional.id; not yet to the topic."""
-    monkeypatch.setenv("WRITERS_PASSWORD", PASSWORD)
+    monkeypatch.setenv("ALICES_PASSWORD", PASSWORD)
     ledger = f"stormline-ledger-{topic}"
     guarded.allow(ResourceType.TOPIC, ledger, *ALL)
     guarded.allow(ResourceType.TRANSACTIONAL_ID, f"{ledger}/{topic}", *OWN)
-    return of_user(guarded, "env:WRITERS_PASSWORD")
+    return of_user(guarded, "env:ALICES_PASSWORD")
 
 
 def of_user(guarded: GuardedKafka, password: str, **more: Any) -> KafkaSink:
     client = {
         "security.protocol": "SASL_SSL",
-        "ssl.ca.location": str(guarded.authority),
+        "ssl.ca.location": str(guarded.ca_file),
         "sasl.mechanism": "PLAIN",
-        "sasl.username": USER,
+        "sasl.username": "alice",
         "sasl.password": password,
     }
-    return KafkaSink(guarded.guarded, client=client, timeout_secs=60, **more)
+    return KafkaSink(guarded.secured_servers, client=client, timeout_secs=60, **more)
 
 
 def test_a_user_who_may_writes_by_tls_and_sasl(
@@ -202,9 +203,9 @@ def test_a_user_who_may_not_write_to_a_topic_stops_the_topology(
 def test_a_user_who_may_not_use_the_transactional_id_or_make_the_ledger_stops_the_topology(
     guarded: GuardedKafka, topic: str, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WRITERS_PASSWORD", PASSWORD)
+    monkeypatch.setenv("ALICES_PASSWORD", PASSWORD)
     ledger = f"{topic}-ledger"
-    sink = of_user(guarded, "env:WRITERS_PASSWORD", ledger=ledger)
+    sink = of_user(guarded, "env:ALICES_PASSWORD", ledger=ledger)
     with pytest.raises(KafkaRefused, match=r"beginning as a producer: refused: .*transactional"):
         process.commit(1, sends(sink, topic, b"1"))
     guarded.allow(ResourceType.TRANSACTIONAL_ID, f"{ledger}/{topic}", *OWN)
@@ -220,9 +221,9 @@ def test_a_user_who_may_not_use_the_transactional_id_or_make_the_ledger_stops_th
 def test_whether_a_ledger_is_compacted_may_be_unknown(
     guarded: GuardedKafka, topic: str, process: Process, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setenv("WRITERS_PASSWORD", PASSWORD)
+    monkeypatch.setenv("ALICES_PASSWORD", PASSWORD)
     ledger = guarded.topic(cleanup_policy="compact")
-    sink = of_user(guarded, "env:WRITERS_PASSWORD", ledger=ledger)
+    sink = of_user(guarded, "env:ALICES_PASSWORD", ledger=ledger)
     guarded.allow(ResourceType.TOPIC, topic, *OWN)
     guarded.allow(ResourceType.TOPIC, ledger, *OWN, AclOperation.READ)
     guarded.allow(ResourceType.TRANSACTIONAL_ID, f"{ledger}/{topic}", *OWN)
@@ -245,4 +246,4 @@ def test_a_broker_whose_certificate_is_of_nobody_known_is_refused(
 ) -> None:
     client = {"security.protocol": "SSL"}
     with pytest.raises(KafkaRefused, match=r"beginning as a producer: refused: .*certificate"):
-        process.commit(1, sends(KafkaSink(guarded.guarded, client=client, timeout_secs=60), topic, b"1"))
+        process.commit(1, sends(KafkaSink(guarded.secured_servers, client=client, timeout_secs=60), topic, b"1"))
