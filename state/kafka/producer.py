@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -85,44 +85,60 @@ class KafkaProducer:
             value: of the record.
             more: key, headers, timestamp, partition, as confluent-kafka calls them.
         """
-        what = f"writing to topic {topic!r}"
         partition = more.get("partition")
-        if topic not in self._partitions or (partition is not None and partition >= self._partitions[topic]):
-            self._partitions[topic] = self._found(topic, what)
-        if partition is not None and not 0 <= partition < self._partitions[topic]:
-            raise RecordRefused(
-                f"{self._name}: {what}: a record is for partition {partition}, and the topic has "
-                f"{self._partitions[topic]}; add partitions, or give another number"
-            )
-        deadline = 0.0
-        while True:
-            with self._told(what):
-                try:
-                    self._open.produce(topic, value, **more)
-                    return
-                except BufferError:  # it goes on where some have been sent
-                    deadline = deadline or time.monotonic() + self._timeout
-                    self._open.poll(min(SLICE_SECS, self._timeout) / 10)
-                except KafkaException as error:
-                    if error.args[0].code() in (KafkaError._STATE, KafkaError._FATAL):
-                        self._tell_why(error)
-                    raise
-                except (TypeError, ValueError) as error:
-                    raise RecordRefused(f"{self._name}: {what}: {error}") from error
-            if time.monotonic() > deadline:
-                raise StoreUnavailable(
-                    f"{self._name}: {what}: the queue was full for {self._timeout} s: the brokers take less than is "
-                    "written (queue.buffering.max.messages and .kbytes in client={…} say how much waits); the batch "
-                    "is replayed"
-                )
+        if partition is not None or topic not in self._partitions:
+            self._check(topic, partition)
+        try:
+            self._open.produce(topic, value, **more)
+        except BufferError:
+            self._send_when_there_is_room(topic, value, more)
+        except (KafkaException, TypeError, ValueError) as error:
+            self._refused(topic, error)
 
-    def _tell_why(self, error: KafkaException) -> None:
+    def _send_when_there_is_room(self, topic: str, value: bytes | None, more: Mapping[str, Any]) -> None:
+        deadline = time.monotonic() + self._timeout
+        while time.monotonic() < deadline:
+            with self._told(_writing(topic)):
+                self._open.poll(min(SLICE_SECS, self._timeout) / 10)
+            try:
+                self._open.produce(topic, value, **more)
+                return
+            except BufferError:
+                continue
+            except (KafkaException, TypeError, ValueError) as error:
+                self._refused(topic, error)
+        raise StoreUnavailable(
+            f"{self._name}: {_writing(topic)}: the queue was full for {self._timeout} s: the brokers take less than is "
+            "written (queue.buffering.max.messages and .kbytes in client={…} say how much waits); the batch is replayed"
+        )
+
+    def _refused(self, topic: str, error: Exception) -> NoReturn:
+        """Raise what it means that a record was not taken."""
+        with self._told(_writing(topic)):
+            if not isinstance(error, KafkaException):
+                raise RecordRefused(f"{self._name}: {_writing(topic)}: {error}") from error
+            if error.args[0].code() in (KafkaError._STATE, KafkaError._FATAL):
+                self._tell_why(error)
+            raise error
+
+    def _check(self, topic: str, partition: int | None) -> None:
+        """Ask for a topic that is not known: only then the library knows how many partitions it has, too."""
+        known = self._partitions.get(topic)
+        if known is None or (partition is not None and partition >= known):
+            known = self._partitions[topic] = self._found(topic, _writing(topic))
+        if partition is not None and not 0 <= partition < known:
+            raise RecordRefused(
+                f"{self._name}: {_writing(topic)}: a record is for partition {partition}, and the topic has {known}; "
+                "add partitions, or give another number"
+            )
+
+    def _tell_why(self, error: KafkaException) -> NoReturn:
         """Raise why a transaction takes no more records: only a commit says so, which fails for the same reason."""
         self._open.commit_transaction(SLICE_SECS)
         raise AssertionError(f"{self._id} has committed a transaction that took no more records") from error
 
     def _found(self, topic: str, what: str) -> int:
-        """Return how many partitions a topic has. So the library knows it, too: else it takes any number."""
+        """Return how many partitions a topic has."""
         with self._told(what):
             found = self._open.list_topics(topic, timeout=self._timeout).topics[topic]
         if found.error is not None:
@@ -207,3 +223,7 @@ class KafkaProducer:
 
     def _meaning(self, error: KafkaError, what: str) -> Exception:
         return meaning_of(error, f"{self._name}: {what}", self._id, list(self._heard.errors))
+
+
+def _writing(topic: str) -> str:
+    return f"writing to topic {topic!r}"

@@ -20,8 +20,12 @@ Headers = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | N
 class KafkaTransaction:
     """Takes part in a commit phase. Tasks may send side by side: what one of them sends stays in its order.
 
-    `stored`: the ledger holds this transaction already, the driver ended, or lost its turn, before it was recorded; or
-    the answer to its commit got lost. Then what is sent is left out.
+    Args:
+        name (str): What messages call the sink.
+        opened (OpenProducer): The producer.
+        token (CommitToken): Who commits what.
+        stored (bool): Whether the ledger holds this transaction already: the driver ended, or lost its turn, before it
+            was recorded; or the answer to its commit got lost. Then what is sent is left out.
     """
 
     def __init__(self, name: str, opened: OpenProducer, token: CommitToken, stored: bool) -> None:
@@ -48,7 +52,7 @@ class KafkaTransaction:
             value (bytes | None): None marks the key as removed, in a compacted topic.
             key (bytes | None): Records of one key go to one partition, unless `partition` says which.
             headers (Headers | None): Names with text, bytes or None; in a list a name may come again.
-            timestamp (int | datetime | None): In ms since 1970, or a time with a time zone; None: now.
+            timestamp (int | datetime | None): Milliseconds since 1970, or a datetime with a time zone; None: now.
             partition (int | None): Its number; None: the partitioner says it.
 
         Raises:
@@ -56,6 +60,7 @@ class KafkaTransaction:
             TopicMissing: There is no such topic.
             KafkaRefused: This user may not write there.
             StoreUnavailable: The brokers are away, or take nothing: the batch is replayed.
+            StoreFailed: The commit phase has ended.
         """
         if self._over:
             raise StoreFailed(
