@@ -141,6 +141,37 @@ def test_a_broker_that_is_killed_doubles_and_loses_nothing(
     assert values(guarded, topic) == [b"1", b"2", b"3"]
 
 
+def prepared(phase: Any, work: Any, sink: KafkaSink) -> None:
+    work(phase, phase.attempt)
+    sink.in_commit(phase, phase.attempt).prepare()
+
+
+@pytest.mark.parametrize(
+    ("room", "why"),
+    [
+        (10, r"the queue was full for 5 s: the brokers take less than is written"),
+        (1000, r"301 records were not taken wi"),
+    ],
+)
+def test_records_that_nobody_takes_are_a_replay(
+    guarded: GuardedKafka, topic: str, process: Process, room: int, why: str
+) -> None:
+    sink = KafkaSink(guarded.servers, timeout_secs=5, client={"queue.buffering.max.messages": room})
+    eventually(lambda: committed(process, 1, sends(sink, topic, b"1")), 120)
+    values_of_2 = [b"%d" % i for i in range(300)]
+    begun = process.begin(2)
+    sink.in_commit(begun, begun.attempt).send(topic, values_of_2[0])
+    guarded.broker.kill()
+    try:
+        with pytest.raises(StoreUnavailable, match=why):
+            prepared(begun, sends(sink, topic, *values_of_2[1:]), sink)
+        begun.participants.abort()
+    finally:
+        guarded.broker.start()
+    eventually(lambda: committed(process, 2, sends(sink, topic, *values_of_2)), 120)
+    assert values(guarded, topic) == [b"1", *values_of_2]
+
+
 # ---------------------------------------------------------------------------------------- who may not
 
 

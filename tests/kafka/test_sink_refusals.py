@@ -16,6 +16,7 @@ from stormline.errors import (
     TopicMissing,
 )
 from stormline.state.kafka import KafkaSink
+from stormline.state.kafka.ledger import Ledger
 from tests.kafka.drivers import Drivers, driver, sink, topic
 from tests.kafka.output import is_settled, sends, values
 from tests.kits.components import eventually
@@ -129,3 +130,31 @@ def test_what_a_client_may_not_be_set_to_is_told(topic: str, kafka: Kafka, drive
     long = KafkaSink(kafka.servers, timeout_secs=60, client={"transaction.timeout.ms": 3_600_000})
     with pytest.raises(KafkaFailed, match="INVALID_TRANSACTION_TIMEOUT"):
         driver().commit(1, sends(long, topic, b"1"))
+
+
+def test_a_producer_that_was_fenced_takes_nothing_more(
+    kafka: Kafka, topic: str, sink: KafkaSink, driver: Drivers
+) -> None:
+    begun = driver().begin(1)
+    transaction = sink.in_commit(begun, begun.attempt)
+    driver(epoch=2).commit(1, sends(sink, topic, b"1"))
+    told: list[str] = []
+
+    def ended() -> bool:
+        try:
+            transaction.send(topic, b"never")
+        except StoreUnavailable as error:
+            told.append(str(error))
+        return len(told) > 1
+
+    eventually(ended, 60)
+    begun.participants.abort()
+    assert "_FENCED" in told[0]
+    assert f"the producer 'stormline-ledger-{topic}/{topic}' has ended; the batch is replayed" in told[1]
+    assert values(kafka, topic) == [b"1"]
+
+
+def test_a_ledger_that_is_not_read_to_its_end_in_time_is_a_replay(kafka: Kafka, topic: str, sink: KafkaSink) -> None:
+    ledger = Ledger(sink, kafka.topic(cleanup_policy="compact"), "test")
+    with pytest.raises(StoreUnavailable, match=r"ledger '.*': read up to offset 0 of 3 within 60 s; the batch is repl"):
+        ledger._read_to(3, deadline=0)
