@@ -41,10 +41,12 @@ class KafkaBroker:
         if folder is None:
             raise FileNotFoundError("the jars of Kafka are not there: run 'make kafka' once, which fetches them")
         self.port = port
+        self.controller_port = controller_port
         self.servers = f"127.0.0.1:{port}"
         self.folder = Path(tempfile.mkdtemp(prefix="stormline-kafka-"))
         self.log = self.folder / "broker.log"
         self.data = self.folder / "data"
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._classes = f"{folder}/*"
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = self.folder / "server.properties"
@@ -58,10 +60,11 @@ class KafkaBroker:
         """Start the broker, and wait until it listens; the first time it gets its folder for data."""
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         if not self.data.exists():
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # Not -t ID in two words: an id may begin with a hyphen.
             made = subprocess.run(
-                self._java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", self._properties),
+                self._java(
+                    "kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", self._properties
+                ),
                 capture_output=True,
                 text=True,
                 check=False,
@@ -82,6 +85,12 @@ class KafkaBroker:
                 self.kill()
                 raise RuntimeError(f"Kafka does not serve: {self.log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the broker, which runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """End the broker as a crash would."""

@@ -185,6 +185,20 @@ class IPartitionsCoordinator(ICoordinator):
         """
         return None
 
+    def positions_committed(self, positions: Mapping[int, Metadata]) -> None:
+        """Called now and then, before it is asked whether it is ready; does nothing unless overridden.
+
+        For telling others how far the topology has come. What is told may be old by the time it is: what counts is in
+        the topology's own state.
+
+        Args:
+            positions (Mapping[int, Metadata]): metadata of each partition after the last committed batch, by number;
+                other ones than in the call before.
+
+        Raises:
+            FailedException: it is logged. Anything else stops the topology.
+        """
+
 
 class IPartitionsEmitter(IEmitter):
     """What emitters of both kinds of partitioned spout have in common."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stormline.runtime.errors import InvalidPartitions
@@ -46,6 +46,10 @@ class SpoutCoordinator:
         self._coordinator = made.get_coordinator(env.conf(spout.id), self._context)
         self._context.prepared()
         check_part(spout.id, self._coordinator, self._kind, COORDINATOR)
+        own = getattr(type(self._coordinator), "positions_committed", None)
+        transactional = self._kind is ComponentKind.TRANSACTIONAL_SPOUT
+        self._wants_committed = not transactional and own not in (None, IPartitionsCoordinator.positions_committed)
+        self._told_committed: Mapping[int, Any] = {}
 
     def resume(self, prev_metadata: Any) -> None:
         """Tell a coordinator that wants to know the newest stored metadata, None where there is none."""
@@ -63,6 +67,12 @@ class SpoutCoordinator:
             batches_ahead: batches that have begun after that one.
         """
         return bool(method_of(self._coordinator, ICoordinator, "is_ready_after")(positions, batches_ahead))
+
+    def tell_committed(self, positions: Mapping[int, Any], copied: Callable[[Any], Any]) -> None:
+        """Tell a coordinator that wants to know it the positions after the last committed batch, where they are new."""
+        if self._wants_committed and positions and positions != self._told_committed:
+            self._told_committed = positions
+            self._coordinator.positions_committed(copied(positions))
 
     def initialize(self, txid: int, prev_metadata: Any) -> Any:
         """Return what defines batch `txid`: metadata, or what `present_of` and `described_by` take apart."""

@@ -74,6 +74,16 @@ AWAY = frozenset(
 UNKNOWN = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
 
 
+STALE = UNKNOWN | {
+    KafkaError._NOENT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}
+"""What a request gets that goes by what was known of partitions and leaders before."""
+
+
 class TopicFound(NamedTuple):
     """A topic as it is now."""
 
@@ -222,14 +232,14 @@ class Cluster:
             at: a time; `EARLIEST`, or `LATEST`: then the last stable offset, before which all is committed or aborted.
         """
         found = self._offsets(places, at)
-        unknown = [place for place, answer in found.items() if isinstance(answer, KafkaError) and _is_new(answer)]
-        if unknown:
-            self._refresh({place.topic for place in unknown})
-            found |= self._offsets(unknown, at)
+        again = [place for place, answer in found.items() if isinstance(answer, KafkaError) and answer.code() in STALE]
+        if again:
+            self._refresh({place.topic for place in again})
+            found |= self._offsets(again, at)
         return found
 
     def _refresh(self, topics: Iterable[str]) -> None:
-        """Let the library know partitions that were added: what it knows of a topic it believes for minutes."""
+        """Let the library look at topics anew: what it knows of partitions and leaders it believes for minutes."""
         for topic in topics:
             for handle in (self._admin, self.consumer):
                 self._asked(f"topic {topic!r}", partial(handle.list_topics, topic=topic, timeout=self._timeout))
@@ -282,10 +292,6 @@ def _answer(future: Any) -> int | KafkaError:
     except KafkaException as error:
         found: KafkaError = error.args[0]
         return found
-
-
-def _is_new(error: KafkaError) -> bool:
-    return error.code() in UNKNOWN or error.code() == KafkaError._NOENT
 
 
 def _matches(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:

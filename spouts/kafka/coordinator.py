@@ -12,6 +12,7 @@ from stormline.spouts.kafka.errors import CompactedTopic, RecordsLost, TopicMiss
 from stormline.spouts.kafka.partitions import PartitionTable, Place, Run, positions_of
 from stormline.spouts.kafka.settings import KafkaSettings
 from stormline.topology.contracts import IOpaqueCoordinator, IPartitionedCoordinator, Metadata
+from stormline.topology.errors import FailedException
 
 if TYPE_CHECKING:
     from stormline.spouts.kafka.client import Cluster
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("stormline")
 
 LATEST = -1
+PUBLISH_SECS = 1.0
+"""How often committed positions are written to the group, at most."""
+
 PAUSE_SECS = 1.0
 """How long to wait after a batch that gave nothing, though there was something to read: partitions may be away."""
 
@@ -40,6 +44,8 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
         self._ends: dict[Place, int] = {}
         self._begun_at: dict[int, int] | None = None
         self._not_before = 0.0
+        self._to_publish: dict[int, int] = {}
+        self._publish_at = 0.0
 
     def resume_partitions(self, described: Metadata) -> None:
         """Go on with the partitions that are stored."""
@@ -58,6 +64,9 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
         if time.monotonic() >= self._discover_at:
             self._discover()
             self._discover_at = time.monotonic() + self._settings.discover_secs
+        if self._to_publish and time.monotonic() >= self._publish_at:
+            self._publish()
+            self._publish_at = time.monotonic() + PUBLISH_SECS
         if not len(self._table):
             return False
         if not self._described and self._settings.start == "latest":
@@ -82,13 +91,35 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
         self._described = True
         return self._table.to_metadata()
 
+    def positions_committed(self, positions: Mapping[int, Metadata]) -> None:
+        """Keep the positions, to be published to the group that the user has named."""
+        self._to_publish = positions_of(positions)
+
     def num_partitions(self) -> int:
         """Return how many partitions have been found."""
         return len(self._table)
 
     def close(self) -> None:
-        """End the connections."""
-        self._cluster.close()
+        """Publish what is left to be, and end the connections."""
+        try:
+            self._publish()
+        finally:
+            self._cluster.close()
+
+    def _publish(self) -> None:
+        """Write the committed positions to the group: for those who look, so it fails nothing but where it is refused.
+
+        Raises:
+            KafkaRefused: this user may not Read the group.
+        """
+        positions, self._to_publish = self._to_publish, {}
+        if not self._settings.group_id or not positions:
+            return
+        places = {place: positions[number] for place, number in self._table.numbers().items() if number in positions}
+        try:
+            self._cluster.publish(self._settings.group_id, places)
+        except FailedException as error:
+            log.warning("the committed positions were not published: %s; the next ones will be", error)
 
     def _has_more(self, positions: Mapping[int, int], ahead: int) -> bool:
         for place, number in self._table.numbers().items():

@@ -119,6 +119,22 @@ class ByHand:
         eventually(self.ready, TRIED_SECS)
         return self.next()
 
+    def next_twice(self) -> list[Any]:
+        """Return the rows of the next batches, in which two attempts have begun: what is doubted is asked for again."""
+        rows = self.next()
+        return rows if self.batches[-1].partitions else self.next_when_it_looks_again()
+
+    def next_when_it_looks_again(self) -> list[Any]:
+        """Return the rows of the next batches, to the first to which a partition gives at least a position."""
+        rows: list[Any] = []
+
+        def given() -> bool:
+            rows.extend(self.next())
+            return bool(self.batches[-1].partitions)
+
+        eventually(given, TRIED_SECS)
+        return rows
+
     def again(self, number: int, frozen: bool = True) -> list[Any]:
         """Return the rows of a batch in a replay."""
         stored = self.batches[number]

@@ -157,3 +157,25 @@ def test_a_range_that_gives_fewer_records_than_before_is_told(kafka: Kafka, kind
     spout.batches[0].partitions[0] = [start, end, records + 1, epoch]
     with pytest.raises(RecordsLost, match="the offsets 0 to 9 gave 11 records, and now give 10: the topic was"):
         spout.again(0)
+
+
+@pytest.mark.parametrize("on_lost", ["stop", "continue"])
+def test_a_log_that_ends_before_what_was_read_is_told_when_that_is_found_twice(
+    kafka: Kafka, kind: Any, open_spout: Open, on_lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic()
+    kafka.write(topic, numbers(10))
+    spout = open_spout(kind, topic, on_lost=on_lost)
+    assert spout.next_when_ready() == numbers(10)
+    spout.batches[0].partitions[0] = [90, 100, 10, 0]  # as if the log had had ninety records more
+    told = "the log was truncated: it ends at offset 10, and was read up to 100 before; what stood at 10 to 99 was"
+    if on_lost == "stop":
+        with pytest.raises(RecordsLost, match=told):
+            spout.next_twice()
+        return
+    with caplog.at_level(logging.ERROR, "stormline"):
+        assert spout.next_twice() == []
+    assert told in caplog.text
+    assert spout.counted("gaps") == 1
+    kafka.write(topic, [b"after"])
+    assert spout.until(1) == [b"after"]

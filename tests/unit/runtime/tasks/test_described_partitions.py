@@ -21,6 +21,7 @@ from stormline import (
 SOURCE: dict[str, list[int]] = {}
 TOLD: list[tuple[Any, dict[int, Any], dict[int, Any]]] = []
 RESUMED: list[Any] = []
+COMMITTED: list[Any] = []
 STORED: dict[int, list[Any]] = {}
 FAILED: set[int] = set()
 
@@ -42,6 +43,9 @@ class Coordinator:
     def describe_partitions(self, described: Any) -> Any:
         assert self.names[: len(described or ())] == (described or [])
         return self.names
+
+    def positions_committed(self, positions: Any) -> None:
+        COMMITTED.append(positions)
 
     def num_partitions(self) -> int:
         return len(self.names)
@@ -126,7 +130,7 @@ def run(spout: Any, cluster: InProcessCluster) -> list[list[Any]]:
 
 @pytest.mark.parametrize("spout", [PartitionedSpout(), OpaqueSpout()], ids=["partitioned", "opaque"])
 def test_numbers_mean_what_they_meant_through_replays_and_restarts_whatever_is_found_later(spout: Any) -> None:
-    for shared in (SOURCE, TOLD, RESUMED, STORED, FAILED):
+    for shared in (SOURCE, TOLD, RESUMED, COMMITTED, STORED, FAILED):
         shared.clear()
     cluster = InProcessCluster()
     SOURCE["m"], SOURCE["z"] = [1, 2, 3], [1]
@@ -134,6 +138,7 @@ def test_numbers_mean_what_they_meant_through_replays_and_restarts_whatever_is_f
     SOURCE["a"] = [1, 2]  # before the others by its name
     assert run(spout, cluster) == [["m1", "m2", "z1"], ["m3"], ["a1", "a2"]]
     assert RESUMED == [None, ["m", "z"]]
+    assert COMMITTED[-1] == {0: [3, 3], 1: [1, 1], 2: [0, 2]}
     assert (["m", "z"], {}, {0: [0, 2]}) in TOLD  # the replay of a frozen batch, told to task 0
     assert (["m", "z"], {1: [0, 1]}, {}) in TOLD
     assert (["m", "z", "a"], {0: [2, 3]}, {0: [3, 3], 2: [0, 2]}) in TOLD
