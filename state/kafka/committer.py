@@ -12,6 +12,7 @@ from stormline.state.kafka.errors import InvalidKafkaSink
 from stormline.state.kafka.record_fields import RecordFields, Serializer
 from stormline.state.kafka.sink import KafkaSink
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_participants import CommitTarget
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, ICommitter
 from stormline.topology.errors import MissingExtra
@@ -44,6 +45,8 @@ class KafkaWriter:
         MissingExtra: confluent-kafka is not installed.
     """
 
+    effects_in: CommitTarget | None = None
+
     def __init__(
         self,
         sink: KafkaSink,
@@ -63,6 +66,8 @@ class KafkaWriter:
         if importlib.util.find_spec("confluent_kafka") is None:
             raise MissingExtra.of("kafka", type(self).__name__, "confluent-kafka")
         self.sink = sink
+        if type(self).__module__ == __name__:  # one of yours may have effects elsewhere
+            self.effects_in = sink
         self.fields = RecordFields(
             topic, topic_field, value, key, headers, timestamp, partition, value_serializer, key_serializer
         )

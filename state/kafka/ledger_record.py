@@ -7,8 +7,6 @@ import json
 from stormline.state.fence import Fence
 from stormline.state.kafka.errors import LedgerUnusable
 
-NUMBERS = ("epoch", "txid", "attempt", "commit_id")
-
 
 def key_of(topology: str, scope: str) -> bytes:
     """Return the key of a scope's record: an id of a topology has no "/"."""
@@ -17,7 +15,7 @@ def key_of(topology: str, scope: str) -> bytes:
 
 def to_value(fence: Fence) -> bytes:
     """Return what the record of a fence holds."""
-    return json.dumps(dict(zip(NUMBERS, fence, strict=True))).encode()
+    return json.dumps(fence._asdict()).encode()
 
 
 def from_value(value: bytes | None, where: str) -> Fence:
@@ -32,12 +30,13 @@ def from_value(value: bytes | None, where: str) -> Fence:
     """
     try:
         held = json.loads(value or b"")
-        numbers = [held[name] for name in NUMBERS]
-        if len(held) != len(NUMBERS) or any(type(number) is not int or number < 0 for number in numbers):
-            raise ValueError("expected four numbers")
+        *numbers, earlier = (held[name] for name in Fence._fields)
+        if type(earlier) is not list or any(type(number) is not int or number < 0 for number in numbers + earlier):
+            raise ValueError("expected numbers")
     except (ValueError, TypeError, KeyError):
         raise LedgerUnusable(
-            f"{where} holds {value!r:.80}, expected an object of {', '.join(NUMBERS)}: something else writes there; "
-            "give the sink a ledger of its own: KafkaSink(…, ledger='…')"
+            f"{where} holds {value!r:.80}, expected an object of {', '.join(Fence._fields)}: something else writes "
+            "there; give the sink a ledger of its own: KafkaSink(…, ledger='…')"
         ) from None
-    return Fence(*numbers)
+    epoch, txid, attempt, commit_id = numbers
+    return Fence(epoch, txid, attempt, commit_id, tuple(earlier))

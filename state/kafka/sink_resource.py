@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stormline.state.fence import Fence, is_stored
+from stormline.state.errors import StoreFailed
+from stormline.state.fence import Fence, stored_by
 from stormline.state.kafka.errors import InvalidKafkaSink
 from stormline.state.kafka.ledger import PARTITION, Ledger
 from stormline.state.kafka.ledger_record import key_of, to_value
 from stormline.state.kafka.producer import KafkaProducer
 from stormline.state.kafka.sink import KafkaSink
-from stormline.state.kafka.transaction import KafkaTransaction
+from stormline.state.kafka.transaction import Group, KafkaTransaction
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class OpenProducer:
     def __init__(self, sink: KafkaSink, topology: str) -> None:
         self.ledger = sink.ledger_of(topology)
         self.key = key_of(topology, WHOLE_TOPOLOGY)
+        self.late: StoreFailed | None = None
         transactional_id = f"{self.ledger}/{topology}"
         ledger = Ledger(sink, self.ledger, transactional_id)
         self.producer = KafkaProducer(sink, transactional_id)
@@ -34,6 +36,20 @@ class OpenProducer:
         except BaseException:
             self.producer.drop()
             raise
+
+    def holds(self, token: CommitToken, name: str) -> Fence | None:
+        """Return what the ledger says, where it holds this transaction already.
+
+        Raises:
+            StoreMismatch: it is of another history.
+        """
+        fences = {WHOLE_TOPOLOGY: self.fence} if self.fence is not None else {}
+        return stored_by(token, self.fence, fences, f"{name}, ledger {self.ledger!r},")
+
+    def raise_if_late(self) -> None:
+        """Raise what nobody may have heard: something was sent in a transaction that had ended."""
+        if self.late is not None:
+            raise self.late
 
     def write(self, fence: Fence) -> None:
         """Write what the transaction leaves behind."""
@@ -56,13 +72,14 @@ class KafkaSinkResource:
                 "own; commit in the driver: topology.commit.placement=driver"
             )
         opened = self._open(token.topology)
-        fence = opened.fence
-        stored = is_stored(token, fence, fence.txid if fence else 0, f"{self.name}, ledger {opened.ledger!r},")
-        if not stored:
+        fence = opened.holds(token, self.name)
+        if fence is None:
             opened.producer.begin()
-        return KafkaTransaction(self.name, opened, token, stored)
+        return KafkaTransaction(Group(self.name, opened), token, fence)
 
     def _open(self, topology: str) -> OpenProducer:
+        if self._opened is not None:
+            self._opened.raise_if_late()
         if self._opened is None or not self._opened.producer.usable:
             self._opened = None
             self._opened = OpenProducer(self._sink, topology)

@@ -16,7 +16,7 @@ from tests.services.kafka_broker import Kafka
 Work = Callable[[Any, TransactionAttempt], Any]
 
 
-def offsets(kafka: Kafka, topic: str, isolation: IsolationLevel) -> dict[int, int]:
+def offsets(kafka: Kafka, topic: str, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> dict[int, int]:
     """Return where each partition ends: with READ_COMMITTED before the first open transaction."""
     count = len(kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions)
     places = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(count)}

@@ -221,7 +221,7 @@ def test_the_ledger_is_made_compacted_in_small_segments_and_holds_the_last_trans
     assert settings["segment.bytes"] == str(1 << 20)
     [message] = messages(kafka, ledger)
     assert message.key() == f"{topic}/".encode()
-    assert message.value() == b'{"epoch": 1, "txid": 1, "attempt": 1, "commit_id": 7001}'
+    assert message.value() == b'{"epoch": 1, "txid": 1, "attempt": 1, "commit_id": 7001, "earlier": []}'
 
 
 def test_topologies_can_share_a_ledger(kafka: Kafka, topic: str, driver: Drivers) -> None:
