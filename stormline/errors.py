@@ -73,6 +73,7 @@ from stormline.state.errors import (
     StoreUnavailable,
     TableMismatch,
 )
+from stormline.state.kafka.errors import InvalidKafkaSink, LedgerUnusable, RecordRefused
 from stormline.topology.errors import (
     ColumnCannotTravel,
     CorruptData,
@@ -154,6 +155,7 @@ __all__ = [
     "InvalidGrouping",
     "InvalidHook",
     "InvalidId",
+    "InvalidKafkaSink",
     "InvalidKafkaSpout",
     "InvalidMetric",
     "InvalidParallelism",
@@ -167,6 +169,7 @@ __all__ = [
     "KafkaFailed",
     "KafkaRefused",
     "LateRow",
+    "LedgerUnusable",
     "MissingExtra",
     "MixedOrder",
     "MixedVersions",
@@ -181,6 +184,7 @@ __all__ = [
     "NotShippable",
     "OtherEffects",
     "PositionMissing",
+    "RecordRefused",
     "RecordsLost",
     "RefusedValue",
     "ReportedFailedException",
