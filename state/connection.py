@@ -33,6 +33,12 @@ class StoreConnection(Protocol):
     def txid_max(self, topology: str) -> int:
         """Return the last transaction of any scope of a topology; 0 where nothing is stored."""
 
+    def fences(self) -> dict[tuple[str, str], Fence]:
+        """Return what is stored in each scope, by topology and scope; locks nothing."""
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
 
@@ -46,8 +52,11 @@ class StoreConnection(Protocol):
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows; none where there is no such table."""
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or the first ones by their key; none where there is no such table."""
+
+    def count(self, table: Table) -> int:
+        """Return the number of rows; 0 where there is no such table."""
 
     def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
         """Insert or replace rows, each key once."""

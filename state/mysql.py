@@ -52,8 +52,11 @@ class MySQLStore(Store):
     def __str__(self) -> str:
         return str(self.url)
 
-    def connect(self) -> MySQLConnection:
+    def connect(self, reads: bool = False) -> MySQLConnection:
         """Return a new connection.
+
+        Args:
+            reads (bool): Whether it is only to read.
 
         Raises:
             MissingExtra: The driver is not installed.
@@ -73,4 +76,4 @@ class MySQLStore(Store):
             "user": unquote(parts.username or ""),
             "database": unquote(parts.path[1:]),
         }
-        return MySQLConnection(place, password, self.timeout_secs, str(self))
+        return MySQLConnection(place, password, self.timeout_secs, str(self), reads)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import redis
@@ -120,6 +121,25 @@ class RedisConnection:
             (self._fence(key.decode(), one).txid for key, one in zip(keys, found, strict=True) if one), default=0
         )
 
+    def fences(self) -> dict[tuple[str, str], Fence]:
+        """Return what is stored in each scope, by topology and scope; locks nothing."""
+        with self._told("reading the fence"):
+            keys = [key.decode() for key in self._client.scan_iter(match=f"{FENCE}:*", count=1000)]
+            found = self._client.mget(keys) if keys else []
+        fences = {}
+        for key, one in zip(keys, found, strict=True):
+            topology, _, scope = key.removeprefix(f"{FENCE}:").partition(":")
+            if one is not None:
+                fences[topology, scope] = self._fence(key, one)
+        return fences
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+        with self._told(f"reading {MAPS!r}"):
+            found = self._client.hgetall(MAPS)
+        parts = {name.decode(): claim.decode().partition(" ") for name, claim in sorted(found.items())}
+        return {name: (topology, declared) for name, (topology, _, declared) in parts.items()}
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
         self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, fence))
@@ -194,10 +214,18 @@ class RedisConnection:
                 rows[key] = self._row(table, key, held)
         return rows
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows."""
+    def count(self, table: Table) -> int:
+        """Return the number of rows."""
         with self._told(f"reading table {table.name!r}"):
-            found = self._client.hgetall(table.name)
+            return int(self._client.hlen(table.name))
+
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or some: a hash is in no order."""
+        with self._told(f"reading table {table.name!r}"):
+            if rows_max is None:
+                found = self._client.hgetall(table.name)
+            else:
+                found = dict(islice(self._client.hscan_iter(table.name), rows_max))
         rows = {}
         for field, held in found.items():
             key = self._key(table, field)

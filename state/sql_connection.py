@@ -100,20 +100,35 @@ class SQLConnection(ABC):
         )
         with self._told("reading the fence"):
             found = self._run(text, [topology, scope])
-        if not found:
-            return None
-        if not all(type(value) is int and value >= 0 for value in found[0]):
+        return self._fence(topology, scope, found[0]) if found else None
+
+    def _fence(self, topology: str, scope: str, found: Sequence[Any]) -> Fence:
+        if not all(type(value) is int and value >= 0 for value in found):
             raise CorruptRow(
-                f"table {FENCE!r} of {self._store} holds {found[0]} for topology {topology!r}, scope {scope!r}, "
+                f"table {FENCE!r} of {self._store} holds {tuple(found)} for topology {topology!r}, scope {scope!r}, "
                 "expected four numbers; bring back a whole copy of the database"
             )
-        return Fence(*found[0])
+        return Fence(*found)
 
     def txid_max(self, topology: str) -> int:
         """Return the last transaction of any scope of a topology."""
         text = statement("SELECT max(txid) FROM $fence WHERE topology = $p", fence=FENCE, p=self.dialect.parameter)
         with self._told("reading the fence"):
             return int(self._run(text, [topology])[0][0] or 0)
+
+    def fences(self) -> dict[tuple[str, str], Fence]:
+        """Return what is stored in each scope, by topology and scope; locks nothing."""
+        text = statement("SELECT topology, scope, epoch, txid, attempt, commit_id FROM $fence", fence=FENCE)
+        with self._told("reading the fence"):
+            found = self._run(text) if self._columns(FENCE) else []
+        return {(topology, scope): self._fence(topology, scope, row) for topology, scope, *row in found}
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+        text = statement("SELECT name, topology, declared FROM $maps ORDER BY name", maps=MAPS)
+        with self._told(f"reading {MAPS!r}"):
+            found = self._run(text) if self._columns(MAPS) else []
+        return {name: (topology, declared) for name, topology, declared in found}
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
@@ -187,13 +202,22 @@ class SQLConnection(ABC):
         """Return the columns after the key, with commas between."""
         return self.dialect.names(columns_of(table)[len(table.key) :])
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows; none where there is no such table."""
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or the first ones by their key; none where there is no such table."""
         columns, name = self.dialect.names(columns_of(table)), self.dialect.name(table.name)
+        text = statement("SELECT $columns FROM $name", columns=columns, name=name)
+        if rows_max is not None:
+            key = self.dialect.names([column.name for column in table.key])
+            text += statement(" ORDER BY $key LIMIT $rows", key=key, rows=str(rows_max))
         with self._told(f"reading table {table.name!r}"):
-            there = bool(self._columns(table.name))
-            found = self._run(statement("SELECT $columns FROM $name", columns=columns, name=name)) if there else []
+            found = self._run(text) if self._columns(table.name) else []
         return self._rows(table, found)
+
+    def count(self, table: Table) -> int:
+        """Return the number of rows; 0 where there is no such table."""
+        text = statement("SELECT count(*) FROM $name", name=self.dialect.name(table.name))
+        with self._told(f"reading table {table.name!r}"):
+            return int(self._run(text)[0][0]) if self._columns(table.name) else 0
 
     def _rows(self, table: Table, found: Sequence[tuple[Any, ...]]) -> dict[Key, Row]:
         """Return rows that were read with their keys."""

@@ -13,6 +13,7 @@ import pytest
 
 from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
+from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -64,7 +65,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestMySQLStore(StoreContract, InspectedStoreContract, OneMomentContract, StoredValuesContract, SQLStoreContract):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

@@ -12,6 +12,7 @@ import redis
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreMismatch, StoreUnavailable, TableMismatch
 from stormline.state import RedisStore, TransactionalMap
+from tests.contracts.inspected_store import InspectedStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, successor, words
 from tests.contracts.stored_values import StoredValuesContract
 from tests.kits.stores import Process
@@ -50,7 +51,7 @@ def client(store: RedisStore) -> Iterator[Any]:
         yield made
 
 
-class TestRedisStore(StoreContract, StoredValuesContract):
+class TestRedisStore(StoreContract, InspectedStoreContract, StoredValuesContract):
     def test_own_commands_are_done_with_the_commit_and_once(
         self, store: RedisStore, process: Process, successor: Process, client: Any
     ) -> None:
