@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from stormline.cli.audit import audit_command
 from stormline.cli.check import check_command
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
@@ -62,6 +63,7 @@ for _command in (
     visualize_command,
     compile_command,
     submit_command,
+    audit_command,
     state_group,
     *state_group.commands.values(),
 ):

@@ -99,7 +99,7 @@ def list_command(url: str, table: str, rows_max: int, password: str, form: str) 
     if form == "json":
         click.echo(json.dumps([as_json(row) for row in rows], indent=2))
         return
-    header = list(max(rows, key=lambda row: len(row))) if rows else [column.name for column in (*held.key, *held.value)]
+    header = max(map(list, rows), key=len) if rows else [column.name for column in (*held.key, *held.value)]
     click.echo(table_text(header, [[row.get(name) for name in header] for row in rows]))
     if count > len(rows):
         click.echo(f"the first {len(rows):,} of {count:,} rows; --rows shows more")

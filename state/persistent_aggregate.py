@@ -214,6 +214,11 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
     def __init__(self, work: _Work) -> None:
         self._work = work
 
+    @property
+    def stores_in(self) -> tuple[StateMap]:
+        """All that its commits change."""
+        return (self._work.map,)
+
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""
         self._context = context
