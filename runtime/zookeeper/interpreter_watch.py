@@ -115,7 +115,8 @@ def _places() -> dict[int, str]:
         walked: FrameType | None = frame
         while walked is not None and not call:
             code = walked.f_code
-            if len(lines) < FRAMES_MAX:
+            # Of the thread that looks: where it was is what called the watch.
+            if len(lines) < FRAMES_MAX and code.co_filename != __file__:
                 lines.append(f'  File "{code.co_filename}", line {walked.f_lineno}, in {code.co_name}')
             if code is run_guarded.__code__:
                 of = walked.f_locals["of"]

@@ -29,7 +29,7 @@ VICTIM_SECS = 20.0
 """Time to wait for a victim: there may be no driver, or no executor, at the moment."""
 
 DEATH_SECS = 15.0
-ZOMBIE_SECS = 60.0
+ZOMBIE_SECS = 180.0
 
 KEPT_SECS = 20.0
 """Time after which the claim of a session that has ended is gone for certain: who has one then is the owner."""

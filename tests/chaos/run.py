@@ -30,7 +30,7 @@ from tests.chaos.watch import Feeder, Watch
 PATIENCE_SECS = 45.0
 """Time for a recovery before the next fault comes all the same."""
 
-STALL_SECS = 60.0
+STALL_SECS = 180.0
 """Time without a commit, when no fault is about any more, that is a violation."""
 
 UNSEEN_SECS = 0.2
@@ -38,7 +38,7 @@ UNSEEN_SECS = 0.2
 
 OVERLAPPING_MAX = 3
 DRAIN_TAKE = 2500
-LEFT_SECS = 30.0
+LEFT_SECS = 60.0
 VIOLATIONS_TOLD = 10
 
 ORDER_LOOKS_MIN = 50

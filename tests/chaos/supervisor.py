@@ -20,9 +20,10 @@ from typing import Any
 from tests.chaos.design import Design
 from tests.chaos.processes import ROOT, start, wait_until
 
-READY_SECS = 90.0
+READY_SECS = 300.0
+"""Time to start Spark, its executors and their Python workers, on a machine that runs other things as well."""
 END_SECS = 60.0
-FALLEN_SECS = 75.0
+FALLEN_SECS = 180.0
 """Time that a driver which lost its topology may take to end by itself."""
 
 

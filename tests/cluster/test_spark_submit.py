@@ -167,6 +167,15 @@ def rest(port: str, what: str) -> Any:
     return get(f"/{get('')[0]['id']}/{what}")
 
 
+def waves_in_ui(port: str) -> list[tuple[dict[str, Any], list[str]]] | None:
+    """Return the jobs of waves, each with the names of its stages; None while the UI, which hears later, lacks some."""
+    jobs, stages = rest(port, "jobs"), rest(port, "stages")
+    waves = [job for job in jobs if "wave" in job["description"]]
+    named = [sorted(stage["name"] for stage in stages if stage["stageId"] in job["stageIds"]) for job in waves]
+    heard = all(len(names) == len(job["stageIds"]) for job, names in zip(waves, named, strict=True))
+    return list(zip(waves, named, strict=True)) if waves and heard else None
+
+
 def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_again(
     standalone: SparkStandalone, bench: Bench
 ) -> None:
@@ -183,7 +192,7 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
     with bench.start(*again, rows=90, cwd=ROOT) as process:
         eventually(lambda: bench.stored() if bench.stored()[1] == 9 else None, "nine transactions", process)
         port = re.findall(r"'SparkUI' on port (\d+)", bench.output())[-1]
-        jobs, stages = rest(port, "jobs"), rest(port, "stages")
+        waves = eventually(lambda: waves_in_ui(port), "Spark's UI to have heard of all stages", process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 143, bench.output()
     assert bench.stored() == (total(90), 9)
@@ -191,14 +200,11 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
 
     assert "stopped at transaction 9; run again to go on" in bench.output()
     # Spark's own UI can be read: what runs, for which transactions, in which component.
-    waves = [job for job in jobs if "wave" in job["description"]]
-    assert waves, jobs
-    for job in waves:
+    for job, stages in waves:
         assert re.fullmatch(r"cluster-sum/\d+/[0-9a-f]{32}", job["jobGroup"])
         assert re.fullmatch(r"cluster-sum: wave \d+, txids? \d+(–\d+)?", job["description"])
-        mine = [stage for stage in stages if stage["stageId"] in job["stageIds"]]
         names = [f"{job['description']}: {component}" for component in ("double", "total")]
-        assert sorted(stage["name"] for stage in mine) == names
+        assert stages == names
         assert job["name"] == names[-1]
 
 

@@ -11,11 +11,13 @@ TRIED = 20_000_000
 
 
 def hold_interpreter(secs: float) -> None:
-    """Compute for about so long, or longer, in one call of C code that does not release the interpreter's lock."""
-    begun = time.perf_counter()
-    deque(itertools.repeat(None, TRIED), maxlen=0)
-    rate = TRIED / (time.perf_counter() - begun)
-    deque(itertools.repeat(None, int(rate * secs)), maxlen=0)
+    """Compute in calls of C code that do not release the interpreter's lock, until one has taken so long."""
+    counted, took = TRIED, 0.0
+    while took < secs:
+        begun = time.perf_counter()
+        deque(itertools.repeat(None, counted), maxlen=0)
+        took = time.perf_counter() - begun
+        counted = int(counted * max(1.3, 1.2 * secs / took))
 
 
 def match_for(secs: float) -> float:

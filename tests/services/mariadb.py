@@ -47,6 +47,7 @@ class MariaDB:
             "mariadb-install-db",
             "--no-defaults",
             f"--datadir={self._folder / 'data'}",
+            f"--tmpdir={self._folder}",
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
             *self._user,
@@ -64,6 +65,9 @@ class MariaDB:
             self._server,
             "--no-defaults",
             f"--datadir={self._folder / 'data'}",
+            # Its own: a server that starts removes what it takes for left over there, another's tables among them, and
+            # that one dies.
+            f"--tmpdir={self._folder}",
             f"--socket={self._folder / 's'}",
             f"--pid-file={self._folder / 'pid'}",
             f"--port={self.port}",

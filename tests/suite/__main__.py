@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,12 @@ from tests.suite.report import Case, cases_of, summary, where_time_went
 
 LANES_MAX = 4
 """More would want more memory than machines have: each may hold a Spark."""
+
+UNSTABLE_MAX = 3
+"""How many tests that failed are run once more: where more do, it is not by chance."""
+
+TESTS_FAILED = 1
+"""The exit code of pytest where it ran to its end."""
 
 SUITES = {"test": (TEST, "not proof"), "proof": (PROOF, "proof")}
 
@@ -36,6 +42,20 @@ def _command(part: Part, paths: Sequence[str], marked: str, folder: Path) -> tup
     here = _place(part, folder)
     own = ("--basetemp", str(here / "tmp"), "-o", f"cache_dir={here / 'cache'}", "--junitxml", str(here / "junit.xml"))
     return (sys.executable, "-m", "pytest", "-m", marked, *own, *paths)
+
+
+def _once_more(ended: Sequence[Ended], failures: Mapping[Part, Sequence[Case]]) -> list[Job]:
+    """Return what runs the tests of a part once more that have failed, where they are few and in real time.
+
+    A test that passes then is no good test, or has found something that comes seldom: it is told of. But one of some
+    thousand must not keep the others' result back.
+    """
+    few = sum(map(len, failures.values())) <= UNSTABLE_MAX
+    return [
+        Job(one.job.part, (*one.job.command, "--last-failed"), one.job.log.with_name("log-once-more"))
+        for one in ended
+        if few and one.code == TESTS_FAILED and one.job.part.in_real_time and failures[one.job.part]
+    ]
 
 
 def _place(part: Part, folder: Path) -> Path:
@@ -72,20 +92,30 @@ def main() -> int:
     _say(f"{options.suite}: {len(parts)} parts, {options.lanes} at once; logs are in {folder}")
     ended: list[Ended] = []
     cases: list[Case] = []
+    failures: dict[Part, list[Case]] = {}
+    unstable: list[Case] = []
     try:
         with closing(Lanes(options.lanes, _say).run(_jobs(parts, marked, folder))) as running:
             for one in running:
                 ended.append(one)
                 ran = cases_of(_place(one.job.part, folder) / "junit.xml")
                 cases += ran
+                failures[one.job.part] = [case for case in ran if case.outcome in ("failure", "error")]
                 if one.code:
                     _say(one.job.log.read_text(errors="replace"))
                 _say(summary(one, ran))
+        with closing(Lanes(1, _say).run(_once_more(ended, failures))) as running:
+            for again in running:
+                _say(again.job.log.read_text(errors="replace"))
+                if not again.code:
+                    unstable += failures.pop(again.job.part)
     except KeyboardInterrupt:
         _say(f"stopped; logs are in {folder}")
         return 130
     _say(where_time_went(ended, cases, time.monotonic() - begun))
-    failed = [one.job.part.name for one in ended if one.code]
+    for case in unstable:
+        _say(f"UNSTABLE: {case.name} failed, and passed when it was run once more: {case.why.partition(chr(10))[0]}")
+    failed = [one.job.part.name for one in ended if one.code and one.job.part in failures]
     if failed:
         _say(f"FAILED: {', '.join(failed)}; logs are in {folder}")
         return 1

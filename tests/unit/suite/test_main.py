@@ -17,11 +17,26 @@ import sys
 from tests.suite import __main__ as suite
 from tests.suite.parts import Part
 suite.files = lambda parts: {part: part.paths for part in parts}
-suite.SUITES = {"test": (tuple(Part(name, (path,)) for name, path in zip("ab", sys.argv[2:])), "not proof")}
+parts = tuple(Part(name, (path,), in_real_time=True) for name, path in zip("ab", sys.argv[2:]))
+suite.SUITES = {"test": (parts, "not proof")}
 del sys.argv[2:]
 sys.exit(suite.main())
 """
 FAILS = "def test_fails() -> None:\n    assert 1 == 2, 'as was to be shown'\n"
+FAILS_ONCE = """
+from pathlib import Path
+
+RAN = Path(__file__).with_name("ran")
+
+def test_passes() -> None:
+    assert not RAN.exists(), "run once more, though it had passed"
+
+def test_fails_once() -> None:
+    before = RAN.exists()
+    RAN.touch()
+    assert before, "as was to be shown"
+
+"""
 PASSES = "def test_passes() -> None: ...\n"
 SLEEPS = "import time\n\ndef test_sleeps() -> None:\n    print('sleeps', flush=True)\n    time.sleep(600)\n"
 
@@ -44,6 +59,27 @@ def test_a_failure_is_shown_whole_and_makes_it_fail(program: list[str]) -> None:
     assert any(line.startswith("FAILED b: 1 failure, ") for line in lines)
     assert "E       AssertionError: as was to be shown" in lines
     assert lines[-1].startswith("FAILED: b; logs are in ")
+
+
+def test_a_few_that_pass_when_they_are_run_once_more_are_told_of_and_do_not_make_it_fail(
+    program: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "test_fails.py").write_text(FAILS_ONCE)
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+    *lines, told = done.stdout.splitlines()
+    assert any(line.startswith("FAILED b: 1 passed, 1 failure, ") for line in lines)
+    assert told.startswith("UNSTABLE: ")
+    assert "::test_fails_once failed, and passed when it was run once more: AssertionError: as was to be shown" in told
+
+
+def test_where_many_fail_none_is_run_once_more(program: list[str], tmp_path: Path) -> None:
+    many = FAILS_ONCE + "".join(f"def test_{name}() -> None:\n    assert False\n\n" for name in "abc")
+    (tmp_path / "test_fails.py").write_text(many)
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "UNSTABLE" not in done.stdout
+    assert done.stdout.count("short test summary info") == 1
 
 
 def test_ctrl_c_ends_what_runs(program: list[str], tmp_path: Path) -> None:

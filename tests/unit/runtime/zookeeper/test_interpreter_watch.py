@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -27,7 +26,7 @@ class Stoppable(Session):
 
 
 SESSION_SECS = 1.0
-HOLD_SECS = 2.5
+HOLD_SECS = 1.6
 
 
 @pytest.fixture
@@ -47,21 +46,21 @@ def test_where_all_threads_ran_nothing_is_said(watch: InterpreterWatch) -> None:
 def test_one_call_that_let_no_other_python_code_run_is_told_with_its_component_and_the_setting(
     watch: InterpreterWatch,
 ) -> None:
-    def holds_and_lets_others_look() -> None:
+    def holds_and_is_looked_at() -> None:
         hold_interpreter(HOLD_SECS)
-        time.sleep(0.2)
+        watch.why_silent(SESSION_SECS)
 
     of = UserCode("store", 3, ATTEMPT, Calls(REAL))
-    assert run_guarded(of, "finish_batch", holds_and_lets_others_look) is None
+    assert run_guarded(of, "finish_batch", holds_and_is_looked_at) is None
     why = watch.why_silent(SESSION_SECS)
     assert "was busy for " in why
     assert "a session of 1 s (storm.zookeeper.session.timeout). Raise that setting" in why
     assert "It was in finish_batch of 'store', task 3, at\n" in why
-    assert "in holds_and_lets_others_look" in why
+    assert "in holds_and_is_looked_at" in why
 
 
 def test_a_process_that_did_not_compute_either_is_told_of_without_blame(watch: InterpreterWatch) -> None:
-    ctypes.PyDLL(None).sleep(3)  # as a stop of the process: nothing runs, nothing computes
+    ctypes.PyDLL(None).sleep(2)  # as a stop of the process: nothing runs, nothing computes
     assert "and it did not compute: it was stopped, or the machine was" in watch.why_silent(SESSION_SECS)
 
 
@@ -72,5 +71,5 @@ def test_a_session_that_ends_meanwhile_says_why(watch: InterpreterWatch, caplog:
     ownership = Ownership(REAL, untyped, "/storm/t", OWNER, None, SESSION_SECS, watch.why_silent)  # type: ignore[arg-type]
     hold_interpreter(HOLD_SECS)
     session.listener(KazooState.LOST)
-    with pytest.raises(SessionLost, match=r"has ended; .*submit again\. The reason: this process was busy for \d s in"):
+    with pytest.raises(SessionLost, match=r"has ended; .*\. The reason: this process was busy for \d+ s in"):
         ownership.raise_if_lost()
