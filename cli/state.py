@@ -63,7 +63,8 @@ def tables_command(url: str, password: str, form: str) -> None:
         ]
         fences = [
             {"topology": topology, "scope": scope, "txid": fence.txid, "epoch": fence.epoch}
-            for (topology, scope), fence in sorted(seen.fences().items())
+            for topology in seen.topologies()
+            for scope, fence in sorted(seen.fences(topology).items())
         ]
     if form == "json":
         click.echo(json.dumps({"tables": tables, "stored": fences}, indent=2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
@@ -33,8 +33,11 @@ class StoreConnection(Protocol):
     def txid_max(self, topology: str) -> int:
         """Return the last transaction of any scope of a topology; 0 where nothing is stored."""
 
-    def fences(self) -> dict[tuple[str, str], Fence]:
-        """Return what is stored in each scope, by topology and scope; locks nothing."""
+    def fences(self, topology: str) -> Mapping[str, Fence]:
+        """Return by scope all that is stored of a topology."""
+
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
 
     def claims(self) -> dict[str, tuple[str, str]]:
         """Return whose each map's table is, and what that map declares, by its name."""

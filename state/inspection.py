@@ -52,9 +52,13 @@ class Inspection:
         except StoreUnavailable as error:  # nothing is replayed here
             raise StoreFailed(" ".join(str(error).partition("; the batch is replayed")[0].split())) from error
 
-    def fences(self) -> dict[tuple[str, str], Fence]:
-        """Return what was stored last, by topology and scope."""
-        return self._connection.fences()
+    def fences(self, topology: str) -> Mapping[str, Fence]:
+        """Return what was stored last of a topology, by scope."""
+        return self._connection.fences(topology) if topology in self.topologies() else {}
+
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored."""
+        return self._connection.topologies()
 
     def tables(self) -> dict[str, HeldTable]:
         """Return the tables of maps by name."""

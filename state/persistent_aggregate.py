@@ -213,11 +213,7 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
-
-    @property
-    def stores_in(self) -> tuple[StateMap]:
-        """All that its commits change."""
-        return (self._work.map,)
+        self.effects_in = work.map.store
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""

@@ -121,17 +121,19 @@ class RedisConnection:
             (self._fence(key.decode(), one).txid for key, one in zip(keys, found, strict=True) if one), default=0
         )
 
-    def fences(self) -> dict[tuple[str, str], Fence]:
-        """Return what is stored in each scope, by topology and scope; locks nothing."""
+    def fences(self, topology: str) -> dict[str, Fence]:
+        """Return by scope all that is stored of a topology."""
+        before = self._fence_key(topology, "")
+        with self._told("reading the fence"):
+            keys = [key.decode() for key in self._client.scan_iter(match=f"{before}*", count=1000)]
+            found = self._client.mget(keys) if keys else []
+        return {key.removeprefix(before): self._fence(key, one) for key, one in zip(keys, found, strict=True) if one}
+
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
         with self._told("reading the fence"):
             keys = [key.decode() for key in self._client.scan_iter(match=f"{FENCE}:*", count=1000)]
-            found = self._client.mget(keys) if keys else []
-        fences = {}
-        for key, one in zip(keys, found, strict=True):
-            topology, _, scope = key.removeprefix(f"{FENCE}:").partition(":")
-            if one is not None:
-                fences[topology, scope] = self._fence(key, one)
-        return fences
+        return sorted({key.removeprefix(f"{FENCE}:").partition(":")[0] for key in keys})
 
     def claims(self) -> dict[str, tuple[str, str]]:
         """Return whose each map's table is, and what that map declares, by its name."""

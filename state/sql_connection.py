@@ -116,12 +116,22 @@ class SQLConnection(ABC):
         with self._told("reading the fence"):
             return int(self._run(text, [topology])[0][0] or 0)
 
-    def fences(self) -> dict[tuple[str, str], Fence]:
-        """Return what is stored in each scope, by topology and scope; locks nothing."""
-        text = statement("SELECT topology, scope, epoch, txid, attempt, commit_id FROM $fence", fence=FENCE)
+    def fences(self, topology: str) -> dict[str, Fence]:
+        """Return by scope all that is stored of a topology."""
+        text = statement(
+            "SELECT scope, epoch, txid, attempt, commit_id FROM $fence WHERE topology = $p",
+            fence=FENCE,
+            p=self.dialect.parameter,
+        )
         with self._told("reading the fence"):
-            found = self._run(text) if self._columns(FENCE) else []
-        return {(topology, scope): self._fence(topology, scope, row) for topology, scope, *row in found}
+            found = self._run(text, [topology])
+        return {scope: self._fence(topology, scope, one) for scope, *one in found}
+
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
+        text = statement("SELECT DISTINCT topology FROM $fence ORDER BY topology", fence=FENCE)
+        with self._told("reading the fence"):
+            return [topology for (topology,) in self._run(text)] if self._columns(FENCE) else []
 
     def claims(self) -> dict[str, tuple[str, str]]:
         """Return whose each map's table is, and what that map declares, by its name."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stormline.runtime.audit.auditable_part import AuditablePart, auditable_part
+from stormline.runtime.audit.auditable_part import auditable_part
 from stormline.runtime.audit.recomputation import Recomputation
 from stormline.runtime.coordination.batch_store import Batch, committed_in, stored_batch
 from stormline.runtime.errors import NotAuditable
@@ -15,9 +15,8 @@ from stormline.runtime.tasks.task_environment import registry_of
 from stormline.state.comparison import Comparison, Difference
 from stormline.state.fence import Fence
 from stormline.state.inspection import Inspection
-from stormline.state.maps import StateMap
 from stormline.state.store import ADOPTED, Store
-from stormline.state.table import Key, Row
+from stormline.state.table import Key, Row, Table
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY
 from stormline.topology.compiler import compile_topology
 from stormline.topology.plan import Placement, Plan
@@ -53,11 +52,11 @@ class AuditReport:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What one store held at one moment: the last transaction, its batch, and the rows of the maps."""
+    """What one store held at one moment: the last transaction, its batch, and the topology's tables by name."""
 
     txid: int
     batch: Batch
-    rows: Mapping[StateMap, Mapping[Key, Row]]
+    tables: Mapping[str, tuple[Table, Mapping[Key, Row]]]
 
 
 def audit(topology: Topology, config: Mapping[str, Any], state: ValueReader) -> AuditReport:
@@ -77,37 +76,46 @@ def audit(topology: Topology, config: Mapping[str, Any], state: ValueReader) -> 
     """
     part = auditable_part(topology)
     plan = compile_topology(topology, config)
-    seen = {store: _look(store, part, plan, state) for store in {map.store for map in part.maps}}
+    seen = {store: _look(store, bolts, plan, state) for store, bolts in part.stores.items()}
     tables: list[AuditedTable] = []
-    registry = registry_of(plan)
     with Recomputation(part.topology, config) as work:
         for txid in sorted({one.txid for one in seen.values()}):
             again = work.go_on(txid)
             for store, one in seen.items():
-                if one.txid != txid:
-                    continue
-                _check_same(topology, txid, one.batch, again)
-                for map in one.rows:
-                    held, expected = one.rows[map], work.rows(store, map.spec)
-                    found = Comparison(map.spec, registry).differences(held, expected)
-                    count = len(held.keys() | expected.keys())
-                    tables.append(AuditedTable(str(store), map.table, txid, count, tuple(found)))
+                if one.txid == txid:
+                    _check_same(topology, txid, one.batch, again)
+                    tables += _compared(store, one, work, plan)
     return AuditReport(topology.id, tuple(sorted(tables, key=lambda table: (table.store, table.table))), part.left_out)
 
 
-def _look(store: Store, part: AuditablePart, plan: Plan, state: ValueReader) -> _Seen:
+def _compared(store: Store, seen: _Seen, work: Recomputation, plan: Plan) -> Iterator[AuditedTable]:
+    """Compare what was seen of a store with what was worked out for it."""
+    for name, (table, expected) in work.tables(store).items():
+        declared, held = seen.tables.get(name, (table, {}))
+        if declared != table:
+            raise NotAuditable(
+                f"table {name!r} of {store} is that of a {declared.described()}, and the topology declares a "
+                f"{table.described()}; audit the topology that stored there"
+            )
+        found = Comparison(table, registry_of(plan)).differences(held, expected)
+        yield AuditedTable(str(store), name, seen.txid, len(held.keys() | expected.keys()), tuple(found))
+
+
+def _look(store: Store, bolts: Iterable[str], plan: Plan, state: ValueReader) -> _Seen:
     """Return what a store holds, with the batch of the last transaction there, which is kept for a while only."""
-    maps = [map for map in part.maps if map.store == store]
-    bolts = sorted({bolt for map in maps for bolt in part.maps[map]})
     for _ in range(LOOKS_MAX):
         with Inspection.of(store) as seen:
-            txid = _txid(store, seen.fences(), plan, bolts)
-            rows = {map: seen.rows(map.spec) for map in maps}
-            if _txid(store, seen.fences(), plan, bolts) != txid:  # of a store without looks at one moment
+            txid = _txid(store, seen.fences(plan.topology_id), plan, bolts)
+            tables = {
+                name: (held.table, seen.rows(held.table))
+                for name, held in seen.tables().items()
+                if held.topology == plan.topology_id
+            }
+            if _txid(store, seen.fences(plan.topology_id), plan, bolts) != txid:  # not all stores show one moment
                 continue
         batch = stored_batch(state, txid)
         if batch is not None:
-            return _Seen(txid, batch, rows)
+            return _Seen(txid, batch, tables)
         committed = committed_in(state)
         if committed < txid:
             raise NotAuditable(
@@ -121,16 +129,15 @@ def _look(store: Store, part: AuditablePart, plan: Plan, state: ValueReader) -> 
     )
 
 
-def _txid(store: Store, fences: Mapping[tuple[str, str], Fence], plan: Plan, bolts: Iterable[str]) -> int:
+def _txid(store: Store, fences: Mapping[str, Fence], plan: Plan, bolts: Iterable[str]) -> int:
     """Return the last transaction that a store holds."""
-    ours = {scope: fence.txid for (topology, scope), fence in fences.items() if topology == plan.topology_id}
-    if ADOPTED in ours:
+    if ADOPTED in fences:
         raise NotAuditable(
-            f"{store} was adopted by topology {plan.topology_id!r} at transaction {ours[ADOPTED]}: what its maps held "
-            "then is known to nobody; only a store that holds all transactions can be audited"
+            f"{store} was adopted by topology {plan.topology_id!r} at transaction {fences[ADOPTED].txid}: what its maps "
+            "held then is known to nobody; only a store that holds all transactions can be audited"
         )
     scopes = {scope for bolt in bolts for scope in _scopes(plan, bolt)}
-    txids = {ours.get(scope, 0) for scope in scopes}
+    txids = {fences[scope].txid if scope in fences else 0 for scope in scopes}
     if txids == {0}:
         raise NotAuditable(
             f"{store} holds nothing of topology {plan.topology_id!r}; run it first, and audit with the settings that "

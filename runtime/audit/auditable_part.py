@@ -1,4 +1,4 @@
-"""Which part of a topology can be worked out again: its spout, and what leads to committers that store in maps only."""
+"""Which part of a topology can be worked out again: its spout, and what leads to committers that only store."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stormline.runtime.errors import NotAuditable
-from stormline.state.maps import SnapshottableMap, StateMap
+from stormline.state.store import Store
 from stormline.topology.config import COMMIT_PLACEMENT
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.graph import graph_of
 from stormline.topology.topology import Component, ComponentKind, Topology
 
-STORES_IN = "stores_in"
+EFFECTS_IN = "effects_in"
 _REMEDY = (
-    f"if all that it does at a commit is to store in maps, let its class name them: {STORES_IN} = (MAP, …), as the "
-    "committer of persistent_aggregate has it"
+    f"if all its effects are what it stores in maps of one store, let its class say so: {EFFECTS_IN} = STORE, as the "
+    "committer of persistent_aggregate does"
 )
 
 
@@ -24,11 +24,11 @@ _REMEDY = (
 class AuditablePart:
     """A topology cut down to what can be worked out again.
 
-    `maps`: by each map the bolts that store in it. `left_out`: why other committers are not worked out, by id.
+    `stores`: by each store the committers that store there. `left_out`: why others are not worked out, by id.
     """
 
     topology: Topology
-    maps: Mapping[StateMap, tuple[str, ...]]
+    stores: Mapping[Store, tuple[str, ...]]
     left_out: Mapping[str, str]
 
 
@@ -43,9 +43,9 @@ def auditable_part(topology: Topology) -> AuditablePart:
     import networkx as nx
 
     kept: set[str] = {topology.spout.id}
-    maps: dict[StateMap, tuple[str, ...]] = {}
+    stores: dict[Store, tuple[str, ...]] = {}
     left_out: dict[str, str] = {}
-    undeclared = {bolt.id for bolt in topology.bolts if bolt.committer and not _maps_of(bolt)}
+    undeclared = {bolt.id for bolt in topology.bolts if bolt.committer and _store_of(bolt) is None}
     for bolt in topology.bolts:
         if not bolt.committer:
             continue
@@ -59,13 +59,14 @@ def auditable_part(topology: Topology) -> AuditablePart:
             left_out[bolt.id] = f"committer {bolt.id!r} comes after {sorted(before & undeclared)}, which is left out"
         else:
             kept |= {bolt.id, *before}
-            for map in _maps_of(bolt):
-                maps[map] = (*maps.get(map, ()), bolt.id)
-    if not maps:
+            store = _store_of(bolt)
+            assert store is not None
+            stores[store] = (*stores.get(store, ()), bolt.id)
+    if not stores:
         why = "; ".join(left_out.values()) or "it has no committer"
         raise NotAuditable(f"topology {topology.id!r} stores in no map that can be worked out again: {why}")
     bolts = tuple(_in_the_driver(bolt) for bolt in topology.bolts if bolt.id in kept)
-    return AuditablePart(replace(topology, bolts=bolts), maps, left_out)
+    return AuditablePart(replace(topology, bolts=bolts), stores, left_out)
 
 
 def _check_spout(topology: Topology) -> None:
@@ -83,16 +84,10 @@ def _check_spout(topology: Topology) -> None:
         )
 
 
-def _maps_of(bolt: Component) -> tuple[StateMap, ...]:
-    declared: Any = getattr(bolt.obj, STORES_IN, ())
-    maps = tuple(one.map if isinstance(one, SnapshottableMap) else one for one in declared)
-    wrong = [one for one in maps if not isinstance(one, StateMap)]
-    if wrong:
-        raise NotAuditable(
-            f"committer {bolt.id!r} ({type(bolt.obj).__name__}) has {STORES_IN} = {declared!r}, expected maps of "
-            "stormline.state"
-        )
-    return maps
+def _store_of(bolt: Component) -> Store | None:
+    """Return where all effects of a committer are, if it says so, and that is a store."""
+    declared: Any = getattr(bolt.obj, EFFECTS_IN, None)
+    return declared if isinstance(declared, Store) else None
 
 
 def _in_the_driver(bolt: Component) -> Component:

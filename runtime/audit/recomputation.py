@@ -16,6 +16,7 @@ from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateS
 from stormline.runtime.tasks.commit_participants import CommitResources
 from stormline.runtime.tasks.task_environment import registry_of
 from stormline.runtime.world.world import REAL
+from stormline.state.inspection import Inspection
 from stormline.state.memory import MemoryStore
 from stormline.state.store import Store
 from stormline.state.store_resource import StoreResource
@@ -42,7 +43,7 @@ class _Copies(CommitResources):
         if not isinstance(key, Store):
             self.refused = NotAuditable(
                 f"a committer lets {key!r} take part in its commits, which is no store: it would be told of each "
-                "transaction once more; let stores_in name maps only where nothing else is done"
+                "transaction once more; let effects_in name a store only where nothing else is done"
             )
             raise self.refused
         copy = self.stores.setdefault(key, MemoryStore(f"audit-{uuid.uuid4()}"))
@@ -101,14 +102,10 @@ class Recomputation:
                         f"{txid}: its source has lost something, or is cut into batches otherwise than it was"
                     ) from None
 
-    def rows(self, store: Store, table: Table) -> dict[Key, Row]:
-        """Return what a map's table in a store is to hold."""
+    def tables(self, store: Store) -> dict[str, tuple[Table, dict[Key, Row]]]:
+        """Return what a store is to hold: the tables of maps by name, and their rows."""
         copy = self._copies.stores.get(store)
         if copy is None:
             return {}
-        connection = copy.connect(reads=True)
-        try:
-            connection.begin(reads=True)
-            return connection.read_all(table)
-        finally:
-            connection.close()
+        with Inspection.of(copy) as seen:
+            return {name: (held.table, seen.rows(held.table)) for name, held in seen.tables().items()}

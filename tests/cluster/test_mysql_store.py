@@ -65,7 +65,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, InspectedStoreContract, OneMomentContract, StoredValuesContract, SQLStoreContract):
+class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:
@@ -156,3 +156,7 @@ def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: A
     with pytest.raises(InvalidStore, match=r"not shown here, expected mysql://user@host:port/database") as caught:
         made()
     assert "hunter22" not in str(caught.value)
+
+
+class TestInspectedMySQLStore(InspectedStoreContract, OneMomentContract):
+    pass

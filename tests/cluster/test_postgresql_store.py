@@ -49,9 +49,7 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
         yield run
 
 
-class TestPostgreSQLStore(
-    StoreContract, InspectedStoreContract, OneMomentContract, StoredValuesContract, SQLStoreContract
-):
+class TestPostgreSQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
     parameter = "%s"
 
     @pytest.mark.parametrize("count", [999, 1000, 2500])
@@ -194,3 +192,7 @@ def test_a_password_is_read_where_the_connection_is_made(
     whole = PostgreSQLStore("env:STORE_DSN")
     assert words(whole).items() == {"cat": 1}
     assert str(whole) == "postgresql:env:STORE_DSN"
+
+
+class TestInspectedPostgreSQLStore(InspectedStoreContract, OneMomentContract):
+    pass

@@ -51,7 +51,7 @@ def client(store: RedisStore) -> Iterator[Any]:
         yield made
 
 
-class TestRedisStore(StoreContract, InspectedStoreContract, StoredValuesContract):
+class TestRedisStore(StoreContract, StoredValuesContract):
     def test_own_commands_are_done_with_the_commit_and_once(
         self, store: RedisStore, process: Process, successor: Process, client: Any
     ) -> None:
@@ -159,3 +159,7 @@ def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: A
     with pytest.raises(InvalidStore, match=r"not shown here, expected redis://host:port/0") as caught:
         made()
     assert "hunter22" not in str(caught.value)
+
+
+class TestInspectedRedisStore(InspectedStoreContract):
+    pass

@@ -82,4 +82,4 @@ def test_a_batch_that_is_replayed_after_its_effect_counts_once(stores: dict[str,
     for name, store in stores.items():
         assert words(store) == EXPECTED, name
         with Inspection.of(store) as seen:
-            assert seen.fences()[name, ""].txid == 3
+            assert seen.fences(name)[""].txid == 3

@@ -21,11 +21,12 @@ class InspectedStoreContract:
         process.commit(1, incremented(words(store), {"cat": 1}))
         process.end()
         with Inspection.of(store) as seen:
-            before = seen.fences(), seen.tables()
+            before = seen.topologies(), seen.fences("topo"), seen.tables()
             with pytest.raises(NoSuchTable, match=r"no table 'wrods'; it holds \['words'\]; did you mean 'words'\?"):
                 seen.table("wrods")
         with Inspection.of(store) as seen:
-            assert (seen.fences(), seen.tables()) == before
+            assert (seen.topologies(), seen.fences("topo"), seen.tables()) == before
+            assert seen.fences("another") == {}
 
     def test_tables_are_seen_as_their_maps_declared_them(self, store: Store, process: Process) -> None:
         kept = OpaqueMap(store, "kept", key={"n": int, "at": date}, value={"x": object, "y": float})
@@ -37,7 +38,8 @@ class InspectedStoreContract:
                 "kept": (kept.spec, "topo"),
                 "bare": (bare.spec, "topo"),
             }
-            assert seen.fences() == {("topo", ""): Fence(1, 1, 1, 7001)}
+            assert seen.topologies() == ["topo"]
+            assert seen.fences("topo") == {"": Fence(1, 1, 1, 7001)}
             assert seen.row(bare.spec, ["ff"])[1].values == (True,)
             assert seen.row(kept.spec, ["1", "2013-01-31"])[1].txid == 1
 
@@ -79,7 +81,7 @@ class OneMomentContract:
         counts = words(store)
         process.commit(1, incremented(counts, {"cat": 1}))
         with Inspection.of(store) as seen:
-            assert seen.fences()["topo", ""].txid == 1
+            assert seen.fences("topo")[""].txid == 1
             process.commit(2, incremented(counts, {"cat": 1}))
             assert seen.rows(counts.spec) == {("cat",): Row((1,), 1)}
-            assert seen.fences()["topo", ""].txid == 1
+            assert seen.fences("topo")[""].txid == 1

@@ -104,11 +104,11 @@ class Stores(BaseTransactionalBolt, ICommitter):
 
 
 class Declares(Stores):
-    """One whose author says that it stores in a map, and does nothing else."""
+    """One whose author says that it stores in a store's maps, and does nothing else."""
 
     @property
-    def stores_in(self) -> tuple[StateMap]:
-        return (self.into,)
+    def effects_in(self) -> Store:
+        return self.into.store
 
 
 def stored_by(bolt: Any) -> Topology:

@@ -123,4 +123,4 @@ def test_a_batch_whose_record_is_lost_is_replayed_and_counts_once(spark: SparkCo
     run()
     assert into.items() == {"cat": 7, "dog": 2, "owl": 9}
     with Inspection.of(store) as seen:
-        assert seen.fences()["words", ""].txid == 3
+        assert seen.fences("words")[""].txid == 3

@@ -12,7 +12,6 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
-from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -21,7 +20,7 @@ from tests.kits.stores import CommitFailed, Process
 __all__ = ["process", "successor"]
 
 
-class TestMemoryStore(StoreContract, InspectedStoreContract, StoredValuesContract, SQLStoreContract):
+class TestMemoryStore(StoreContract, StoredValuesContract, SQLStoreContract):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
         made = MemoryStore("test", timeout_secs=0.05)
@@ -45,7 +44,7 @@ class TestMemoryStore(StoreContract, InspectedStoreContract, StoredValuesContrac
         successor.commit(1, incremented(words(store), {"cat": 1}))
 
 
-class TestSQLiteStore(StoreContract, InspectedStoreContract, OneMomentContract, StoredValuesContract, SQLStoreContract):
+class TestSQLiteStore(StoreContract, StoredValuesContract, SQLStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
         return SQLiteStore(tmp_path / "deep" / "store.sqlite", timeout_secs=0.05)

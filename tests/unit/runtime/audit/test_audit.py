@@ -160,7 +160,7 @@ def test_a_committer_of_the_users_is_left_out_unless_it_names_its_maps(store: SQ
     with pytest.raises(
         NotAuditable,
         match=r"'own' stores in no map .*: committer 'own' \(Stores\) may do more than to store in maps, and would do "
-        r"it once more; if all that it does .* stores_in = \(MAP, …\)",
+        r"it once more; if all its effects .* effects_in = STORE",
     ):
         run.audit()
     assert Stores.commits == []
@@ -186,13 +186,16 @@ def test_what_is_left_out_beside_what_is_audited_is_said(store: SQLiteStore) -> 
     assert Stores.commits == []
 
 
-def test_maps_that_are_none_are_told(store: SQLiteStore) -> None:
-    bolt = Stores(counts_in(store))
-    bolt.stores_in = ("words",)  # type: ignore[attr-defined]
-    with pytest.raises(
-        NotAuditable, match=r"'own' \(Stores\) has stores_in = \('words',\), expected maps of stormline"
-    ):
-        audit(stored_by(bolt), {}, Reader(MemoryStateServer(), "own"))
+def test_a_table_that_was_declared_otherwise_is_told(store: SQLiteStore) -> None:
+    run = Run(counting(counts_in(store)))
+    changed(store, "UPDATE stormline_maps SET declared = 'transactional map (word str) -> (count float)'")
+    changed(store, "UPDATE words SET count = 1.5 WHERE word = 'cat'")
+    with closing(sqlite3.connect(store.path)) as db, db:
+        db.execute("CREATE TABLE other (word TEXT PRIMARY KEY, count REAL, txid INTEGER)")
+        db.execute("DROP TABLE words")
+        db.execute("ALTER TABLE other RENAME TO words")
+    with pytest.raises(NotAuditable, match=r"'words' of .* is that of a transactional map .*float\), and the topology"):
+        run.audit()
 
 
 class TakesPart(Declares):
