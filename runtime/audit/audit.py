@@ -133,8 +133,8 @@ def _txid(store: Store, fences: Mapping[str, Fence], plan: Plan, bolts: Iterable
     """Return the last transaction that a store holds."""
     if ADOPTED in fences:
         raise NotAuditable(
-            f"{store} was adopted by topology {plan.topology_id!r} at transaction {fences[ADOPTED].txid}: what its maps "
-            "held then is known to nobody; only a store that holds all transactions can be audited"
+            f"{store} was adopted by topology {plan.topology_id!r} at transaction {fences[ADOPTED].txid}: what its "
+            "maps held then is known to nobody; only a store that holds all transactions can be audited"
         )
     scopes = {scope for bolt in bolts for scope in _scopes(plan, bolt)}
     txids = {fences[scope].txid if scope in fences else 0 for scope in scopes}

@@ -106,9 +106,9 @@ class Stores(BaseTransactionalBolt, ICommitter):
 class Declares(Stores):
     """One whose author says that it stores in a store's maps, and does nothing else."""
 
-    @property
-    def effects_in(self) -> Store:
-        return self.into.store
+    def __init__(self, into: StateMap) -> None:
+        super().__init__(into)
+        self.effects_in = into.store
 
 
 def stored_by(bolt: Any) -> Topology:

@@ -13,7 +13,7 @@ from examples import design_phases, flight_delays, flight_delays_arrow, global_c
 from stormline import LocalCluster
 from tests.kits.flights import expected_results, needs_flights, stored_results
 
-TIMEOUT_SECS = 60
+TIMEOUT_SECS = 300
 
 
 @pytest.fixture(scope="module")
