@@ -10,7 +10,7 @@ ARGS ?=
 SEEDS ?= 20000
 FIRST ?= 0
 # How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.
-FAULTS ?= 25
+FAULTS ?= 30
 SEED ?=
 # How many bad inputs `make fuzz` makes.
 INPUTS ?= 100000
@@ -40,7 +40,7 @@ proof: env postgresql mariadb redis ## Run the proofs: 20,000 seeds, all mutants
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof)
 
 .PHONY: chaos
-chaos: env ## Break a real cluster FAULTS=25 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+chaos: env ## Break a real cluster FAULTS=30 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
 	@sh scripts/check_postgresql.sh
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 

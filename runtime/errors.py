@@ -81,7 +81,26 @@ class NotCommitting(StormlineError, RuntimeError):
         return cls(
             f"component {component!r} asks to take part in the commit of {attempt}, which does not run here now; use "
             "a store in finish_batch() of a committer, or of a bolt downstream of one, with the attempt that its "
-            "prepare() was given; where a bolt declares gathers, its prepare() and execute() run before the commit"
+            "prepare() was given, or in commit() of an ICommitterTransactionalSpout's emitter; where a bolt declares "
+            "gathers, its prepare() and execute() run before the commit"
+        )
+
+
+class OtherEffects(StormlineError, RuntimeError):
+    """A bolt declares where all its effects are, and has another one."""
+
+    @classmethod
+    def of(cls, component: str, target: object, other: object) -> OtherEffects:
+        """Return it with the message for a component whose declaration does not hold.
+
+        Args:
+            component (str): Who has the effect.
+            target (object): Where it says that all of them are.
+            other (object): Where this one is.
+        """
+        return cls(
+            f"bolt {component!r} declares effects_in = {target}, and stores in {other} as well: transactions that "
+            "become durable together in the one would not be so in the other; leave effects_in out, or store all in it"
         )
 
 

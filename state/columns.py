@@ -65,8 +65,10 @@ class Column:
         if self.type is ColumnType.PACKED:
             return None
         expected = PYTHON[self.type]
+        if value is None:
+            return f"is no {expected.__name__}; leave it out, or call remove() with the key"
         if type(value) is not expected:
-            return f"is a {type(value).__name__}, expected exactly {expected.__name__}"
+            return f"is a {type(value).__name__}, expected exactly {expected.__name__}; convert it before it is stored"
         look = _PROBLEMS.get(self.type)
         return None if look is None else look(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
@@ -24,14 +25,18 @@ class StoreConnection(Protocol):
     def native(self) -> Any:
         """What the user's own SQL is run on."""
 
+    def own_sql(self) -> AbstractContextManager[Any]:
+        """Give `native` to the user's own SQL, for a block that must not end the transaction.
+
+        Raises:
+            StoreFailed: it did, or tried to.
+        """
+
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction, which waits for others on the same rows, or the same file; not where it only reads."""
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and let no other transaction look at it before this one has ended."""
-
-    def txid_max(self, topology: str) -> int:
-        """Return the last transaction of any scope of a topology; 0 where nothing is stored."""
 
     def fences(self, topology: str) -> Mapping[str, Fence]:
         """Return by scope all that is stored of a topology."""
@@ -74,7 +79,7 @@ class StoreConnection(Protocol):
         """Let rows of an opaque map, those of `keys` or all, be what they were before `txid` stored."""
 
     def savepoint(self) -> None:
-        """Set the one savepoint."""
+        """Set the one savepoint; an earlier one is forgotten."""
 
     def undo_to_savepoint(self) -> None:
         """Undo all since the savepoint."""
@@ -90,6 +95,9 @@ class StoreConnection(Protocol):
 
     def rollback(self) -> None:
         """Undo all."""
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: own SQL may have left settings or temporary tables in it."""
 
     def close(self) -> None:
         """Let go of it."""

@@ -6,43 +6,72 @@ whatever a driver believes: nothing is stored twice, nothing on top of a gap, no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from stormline.state.errors import StoreMismatch
-from stormline.topology.commit_participants import CommitToken
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
 
 class Fence(NamedTuple):
-    """What was stored last in one scope of a topology."""
+    """What was stored last in one scope of a topology.
+
+    `earlier`: the commit ids of the transactions right before `txid` that the same transaction of the database stored.
+    """
 
     epoch: int
     txid: int
     attempt: int
     commit_id: int
+    earlier: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, token: CommitToken) -> Fence:
+    def of(cls, token: CommitToken, earlier: tuple[int, ...] = ()) -> Fence:
         """Return what a commit leaves behind."""
-        return cls(token.epoch, token.attempt.transaction_id, token.attempt.attempt_id, token.commit_id)
+        return cls(token.epoch, token.attempt.transaction_id, token.attempt.attempt_id, token.commit_id, earlier)
+
+    @property
+    def first(self) -> int:
+        """The first transaction that became durable together with the last one."""
+        return self.txid - len(self.earlier)
+
+    def raised_by(self, token: CommitToken) -> Fence:
+        """Return what a replay of a transaction that is stored leaves behind: all stays stored, by whoever comes now.
+
+        It never says less than was stored: the later transactions of a group are not replayed yet.
+        """
+        attempt = token.attempt.attempt_id if token.txid == self.txid else self.attempt
+        return self._replace(epoch=token.epoch, attempt=attempt)
 
 
-def is_stored(token: CommitToken, fence: Fence | None, txid_max: int, store: str) -> bool:
-    """Return whether the store holds this transaction already, so that all it changes must be left alone.
+def stored_by(token: CommitToken, fence: Fence | None, fences: Mapping[str, Fence], store: str) -> Fence | None:
+    """Return the fence that holds this transaction already, so that all it changes must be left alone; None: none does.
 
     Args:
         fence: what is stored in the scope of `token`; None where nothing is.
-        txid_max: the last transaction of any scope of the topology, 0 where nothing is stored: with another
+        fences: by scope, all that is stored of the topology; needed where nothing is in this scope: with another
             parallelism, or another placement of commits, a scope begins anew.
 
     Raises:
         StoreMismatch: the store holds another history, an earlier copy of this one, or what another driver stored.
     """
-    who = f"{store} holds transaction {fence.txid if fence else txid_max} of topology {token.topology!r}"
-    this = f"this is transaction {token.txid}"
     if fence is None or fence == Fence(0, 0, 0, 0):
+        txid_max = max((one.txid for one in fences.values()), default=0)
+        whole = fences.get(WHOLE_TOPOLOGY)
+        if whole is not None and whole.first <= token.txid <= whole.txid:  # all tasks stored it together
+            return _checked(token, whole, store)
         if txid_max >= token.txid - 1:
-            return False
-        raise StoreMismatch(_behind(f"{who} (0: nothing)", token))
+            return None
+        raise StoreMismatch(_behind(f"{_who(token, store, txid_max)} (0: nothing)", token))
+    return _checked(token, fence, store)
+
+
+def _who(token: CommitToken, store: str, txid: int) -> str:
+    return f"{store} holds transaction {txid} of topology {token.topology!r}"
+
+
+def _checked(token: CommitToken, fence: Fence, store: str) -> Fence | None:
+    who, this = _who(token, store, fence.txid), f"this is transaction {token.txid}"
     by = (fence.epoch, fence.attempt if fence.txid == token.txid else 0)
     if by > (token.epoch, token.attempt.attempt_id):
         raise StoreMismatch(
@@ -50,21 +79,22 @@ def is_stored(token: CommitToken, fence: Fence | None, txid_max: int, store: str
             f"attempt {token.attempt.attempt_id}, which is older: another driver has taken over, or the topology's "
             "state was removed; to count from the start, remove the store's tables, or use another topology id"
         )
+    if fence.first <= token.txid <= fence.txid:
+        if (*fence.earlier, fence.commit_id)[token.txid - fence.first] != token.commit_id:
+            raise StoreMismatch(
+                f"{_who(token, store, token.txid)} under another commit id: the topology's state was set back to an "
+                f"older copy, from which another transaction {token.txid} has come; bring back the newer one, or "
+                "remove the store's tables"
+            )
+        return fence
     if fence.txid > token.txid:
         raise StoreMismatch(
             f"{who}, and {this}: the topology's state was removed or set back to an older copy; bring back the newer "
             "one, or, to count from the start, remove the store's tables"
         )
-    if fence.txid == token.txid:
-        if fence.commit_id != token.commit_id:
-            raise StoreMismatch(
-                f"{who} under another commit id: the topology's state was set back to an older copy, from which "
-                f"another transaction {token.txid} has come; bring back the newer one, or remove the store's tables"
-            )
-        return True
     if fence.txid < token.txid - 1:
         raise StoreMismatch(_behind(who, token))
-    return False
+    return None
 
 
 def _behind(who: str, token: CommitToken) -> str:

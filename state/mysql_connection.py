@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pymysql
+from pymysql.constants import SERVER_STATUS
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
-from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -49,11 +51,40 @@ _EXACT = ("datetime(6)", "decimal(65,30)")
 """What would be rounded in silence in any other width."""
 _AWAY = frozenset(
     {
-        *(1021, 1040, 1041, 1053, 1077, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1290, 1317, 1836, 1927),
+        *(
+            1020,
+            1021,
+            1040,
+            1041,
+            1053,
+            1077,
+            1114,
+            1152,
+            1158,
+            1159,
+            1160,
+            1161,
+            1203,
+            1205,
+            1213,
+            1290,
+            1317,
+            1836,
+            1927,
+        ),
         *(2002, 2003, 2006, 2013, 2014, 2055, 3024, 3169, 4031),
     }
 )
 """Numbers of errors after which a replay may find the server as it should be: away, full, locked, read-only."""
+_DISK_FULL = "No space left on device"
+_DENIED = frozenset({1044, 1142, 1143, 1227, 1370})
+_NO_TABLE = 1146
+_ROW = frozenset({1364, 1366, 3819, 4025})
+"""A column without a value, text that is none, and a CHECK: of MySQL's, and of MariaDB's."""
+
+
+def _number(error: BaseException) -> object:
+    return error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
 
 
 def _decimal(value: Decimal) -> Decimal:
@@ -100,12 +131,14 @@ class MySQLConnection(SQLConnection):
         self.dialect = _MySQL("`", "%s", _TYPES, _KEY_TYPES, for_update=" FOR UPDATE")
         with self._told("connecting"):
             self._db = self._connected()
-            try:
-                if not reads:
-                    self._make_own_tables()
-            except BaseException:
-                self._db.close()
-                raise
+        if reads:
+            return
+        try:
+            with self._told("making its own tables"):
+                self._make_own_tables()
+        except BaseException:
+            self._db.close()
+            raise
 
     def _connected(self) -> Any:
         wait = max(1, int(self._timeout_secs))
@@ -117,17 +150,19 @@ class MySQLConnection(SQLConnection):
             read_timeout=wait + 1,
             write_timeout=wait + 1,
         )
+        is_mariadb = "MariaDB" in db.get_server_info()
+        # Else a server that did not hear of our end would keep the fence locked, and all that comes after, for hours.
+        # MySQL knows one limit only, of connections that wait for the next transaction too: those are replaced.
+        idle = "idle_transaction_timeout" if is_mariadb else "wait_timeout"
         with db.cursor() as cursor:
             cursor.execute(
                 "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %s, "
-                "time_zone = '+00:00'",
-                [wait],
+                f"time_zone = '+00:00', {idle} = %s",
+                [wait, IDLE_TIMES * wait],
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            cursor.execute("SELECT version()")
-            (version,) = cursor.fetchone()
         # By bytes, and with spaces at the end: else keys that differ would be one.
-        binary = "utf8mb4_nopad_bin" if "MariaDB" in version else "utf8mb4_0900_bin"
+        binary = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
         self.dialect.table_options = f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={binary}"
         return db
 
@@ -140,6 +175,23 @@ class MySQLConnection(SQLConnection):
     def native(self) -> Any:
         """What the user's own SQL is run on."""
         return self._db
+
+    def _in_transaction(self) -> bool:
+        return bool(self._db.open and self._db.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the connection to the user's own SQL; calls that would end the transaction are refused."""
+
+        def refuse() -> None:
+            raise self._ended_by_own_sql("tries to end")
+
+        self._db.commit = self._db.rollback = refuse
+        try:
+            with super().own_sql() as db:
+                yield db
+        finally:
+            del self._db.commit, self._db.rollback
 
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._db.cursor() as cursor:
@@ -173,12 +225,22 @@ class MySQLConnection(SQLConnection):
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of PyMySQL's means."""
-        number = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
-        if number in _AWAY or isinstance(error, (pymysql.InterfaceError, TimeoutError)):
+        if (
+            _number(error) in _AWAY
+            or _DISK_FULL in str(error)
+            or isinstance(error, (pymysql.InterfaceError, TimeoutError))
+        ):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )
         return error
+
+    def _refuses_row(self, error: BaseException) -> bool:
+        return isinstance(error, (pymysql.DataError, pymysql.IntegrityError)) or _number(error) in _ROW
+
+    def _remedy(self, error: BaseException) -> str:
+        number = _number(error)
+        return GRANT if number in _DENIED else GONE if number == _NO_TABLE else ""
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""
@@ -197,7 +259,7 @@ class MySQLConnection(SQLConnection):
         """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""
         found = super().lock_fence(topology, scope)
         if found is None:
-            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0)", fence=FENCE)
+            text = statement("INSERT IGNORE INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '')", fence=FENCE)
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])
             found = super().lock_fence(topology, scope)
@@ -222,6 +284,12 @@ class MySQLConnection(SQLConnection):
         """Undo all."""
         if self._db.open:
             self._run("ROLLBACK")
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self.close()
+        with self._told("connecting"):
+            self._db = self._connected()
 
     def close(self) -> None:
         """Let go of it."""

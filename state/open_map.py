@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from stormline.state.columns import ColumnType, check_rows, in_utc
@@ -97,6 +97,7 @@ class OpenMap:
         Raises:
             RefusedValue: A column does not take a key or a value.
         """
+        self._check_mapping(values)
         self.multi_update(values, lambda _, value: value)
 
     def remove(self, keys: Collection[Any]) -> None:
@@ -141,6 +142,7 @@ class OpenMap:
         Raises:
             RefusedValue: A column does not take a key or a value.
         """
+        self._check_mapping(changes)
         rows = dict(zip(self._keys(changes), changes, strict=True))
         with self._transaction.lock:  # no other task may store in between
             with self._transaction.alone() as connection:
@@ -183,7 +185,21 @@ class OpenMap:
     def _value(self, values: Values) -> Any:
         return values[0] if self._one_value else values
 
+    def _check_mapping(self, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            raise RefusedValue(
+                f"table {self._spec.name!r} is given {shown(given)}, expected a mapping, key by key; make it a dict"
+            )
+
+    def _check_collection(self, keys: Any) -> None:
+        if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):  # a text is one key, not its letters
+            raise RefusedValue(
+                f"table {self._spec.name!r} is given {shown(keys)} as keys, expected a collection of them: "
+                f"[{shown(keys)}]"
+            )
+
     def _keys(self, keys: Collection[Any]) -> list[Key]:
+        self._check_collection(keys)
         rows = [(key,) for key in keys] if self._one_key else [self._several(key, len(self._spec.key)) for key in keys]
         check_rows(self._spec.key, rows, f"the key of table {self._spec.name!r}", nullable=False)
         return [self._in_utc(row) for row in rows] if self._timed else rows
@@ -218,8 +234,8 @@ def _sum(old: Any, by: Any) -> Any:
 
 
 def _sums(old: Any, by: Any) -> Any:
-    if old is None or not isinstance(by, tuple):
-        return by
+    if old is None or not isinstance(by, tuple) or len(old) != len(by):
+        return by  # which is stored as it is, or refused
     return tuple(_sum(a, b) for a, b in zip(old, by, strict=True))
 
 

@@ -16,6 +16,7 @@ from stormline.bolts.base import BaseTransactionalBolt
 from stormline.state.aggregators import Aggregator, Count, Max, Min, Sum
 from stormline.state.errors import InvalidAggregate
 from stormline.state.maps import OpaqueMap, SnapshottableMap, StateMap
+from stormline.state.partial_results import merged, stored_part
 from stormline.state.table import PREV
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.bolt_declarer import BoltDeclarer
@@ -66,7 +67,8 @@ def persistent_aggregate(
         The declarer of the committer.
 
     Raises:
-        InvalidAggregate: The map's columns are not those of the aggregates.
+        InvalidAggregate: The map's columns are not those of the aggregates. That a field is not there `build_topology`
+            says.
     """
     work = _Work(into, aggregates)
     partial = PartialBatches(work) if batches else PartialRows(work)
@@ -107,16 +109,14 @@ class _Work:
             )
         self.widths = [len(one.columns(name)) for name, one in aggregates.items()]
         self.fields = [] if isinstance(into, SnapshottableMap) else list(self.map.key)
+        self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
 
     def merged(self, one: Partials | None, other: Partials) -> Partials:
         """Return the partial results of two together."""
         if one is None:
             return list(other)
-        return [
-            b if a is None else a if b is None else aggregator.combine(a, b)
-            for aggregator, a, b in zip(self.aggregators, one, other, strict=True)
-        ]
+        return [merged(aggregator, a, b) for aggregator, a, b in zip(self.aggregators, one, other, strict=True)]
 
     def stored(self, partials: Partials) -> tuple[Any, ...]:
         """Return partial results as values of the map's columns."""
@@ -125,6 +125,10 @@ class _Work:
             for aggregator, partial in zip(self.aggregators, partials, strict=True)
             for value in aggregator.stored(partial)
         )
+
+    def stored_group(self, group: Group) -> Group:
+        """Return a group as the key's columns have it."""
+        return tuple(stored_part(python, part) for python, part in zip(self.map.key.values(), group, strict=False))
 
     def loaded(self, values: tuple[Any, ...]) -> Partials:
         """Return the partial results that were stored."""
@@ -142,6 +146,7 @@ class PartialRows(BaseTransactionalBolt):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
+        self.reads_fields = work.reads
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""
@@ -164,7 +169,7 @@ class PartialRows(BaseTransactionalBolt):
             value = values[place]
             if value is not None:
                 one = aggregator.first(value)
-                held[i] = one if held[i] is None else aggregator.combine(held[i], one)
+                held[i] = one if held[i] is None else merged(aggregator, held[i], one)
 
     def finish_batch(self) -> None:
         """Emit one tuple a group."""
@@ -183,6 +188,7 @@ class PartialBatches(ArrowTransactionalBolt):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
+        self.reads_fields = work.reads
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""
@@ -233,7 +239,11 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         """Store one row a key, and emit it."""
         work = self._work
         opened = work.map.begin_commit(self._context, self._attempt)
-        changes = {self._key(group): partials for group, partials in self.groups.items() if any_value(work, partials)}
+        changes = {
+            self._key(self._work.stored_group(group)): partials
+            for group, partials in self.groups.items()
+            if any_value(work, partials)
+        }
         one_value = len(work.map.value) == 1
 
         def combine(old: Any, partials: Partials) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from stormline.state.columns import ColumnType, in_utc
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.fence import Fence
-from stormline.state.sql_connection import SQLConnection
+from stormline.state.postgresql_silence import GRACE_SECS, BoundedConnection
+from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, Table
@@ -36,6 +39,11 @@ _TYPES = {
 _HELD = {"bigint": ("bigint", "integer", "smallint"), "text": ("text", "character varying")}
 """What else holds the values of our types as they are, as long as they fit."""
 _FATAL_AT_CONNECT = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
+_RESET = (
+    b"CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); "
+    b"DISCARD TEMP; DISCARD SEQUENCES"
+)
+"""As DISCARD ALL, which would forget the statements as well that psycopg has prepared and knows of."""
 _AWAY = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -65,15 +73,15 @@ class PostgreSQLConnection(SQLConnection):
             self._db.close()
             raise
 
-    def _connected(self, dsn: str, password: str | None, timeout_secs: float) -> psycopg.Connection[Any]:
-        limit = f"{max(1, int(timeout_secs * 1000))}"
+    def _connected(self, dsn: str, password: str | None, timeout_secs: float) -> BoundedConnection:
+        limit_ms = max(1, int(timeout_secs * 1000))
         given: dict[str, Any] = {} if password is None else {"password": password}
         try:
-            db = psycopg.connect(
+            db = BoundedConnection.connect(
                 dsn,
                 autocommit=True,  # transactions are begun and ended in so many words
                 connect_timeout=max(2, int(timeout_secs)),
-                tcp_user_timeout=limit,
+                tcp_user_timeout=limit_ms,
                 keepalives_idle=max(1, int(timeout_secs)),
                 client_encoding="UTF8",
                 fallback_application_name="stormline",
@@ -83,11 +91,28 @@ class PostgreSQLConnection(SQLConnection):
             if any(why in str(error) for why in _FATAL_AT_CONNECT):
                 raise StoreFailed(f"{self._store} refuses the connection: {str(error).strip()}") from None
             raise
-        for setting in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
-            if db.execute("SELECT setting FROM pg_settings WHERE name = %s", [setting]).fetchone() == ("0",):
-                db.execute("SELECT set_config(%s, %s, false)", [setting, limit])
-        db.execute("SET TimeZone = 'UTC'")
+        except psycopg.ProgrammingError:  # what libpq cannot read it quotes: it may be a part of the password
+            raise StoreFailed(
+                f"the DSN of {self._store} is none that libpq can read; it is not shown here: correct it, and quote "
+                "what has spaces in it, as in password='a b'"
+            ) from None
+        db.silence_secs = timeout_secs + GRACE_SECS
+        self._settings = {
+            "statement_timeout": limit_ms,
+            "lock_timeout": limit_ms,
+            "idle_in_transaction_session_timeout": IDLE_TIMES * limit_ms,
+        }
+        for name, found in db.execute(
+            "SELECT name, setting FROM pg_settings WHERE name = ANY(%s) AND setting <> '0'", [[*self._settings]]
+        ).fetchall():  # somebody wants it so, of this role or this database
+            self._settings[name] = int(found)
+        db.silence_secs = self._settings["statement_timeout"] / 1000 + GRACE_SECS
+        self._set(db)
         return db
+
+    def _set(self, db: BoundedConnection) -> None:
+        settings = "; ".join(f"SET {name} = {number}" for name, number in self._settings.items())
+        db.execute(f"{settings}; SET TimeZone = 'UTC'".encode(), prepare=False)
 
     def _make_own_tables(self) -> None:
         if self._run("SELECT to_regclass(%s)", [FENCE]) != [(None,)]:
@@ -101,6 +126,22 @@ class PostgreSQLConnection(SQLConnection):
     def native(self) -> psycopg.Connection[Any]:
         """What the user's own SQL is run on."""
         return self._db
+
+    def _in_transaction(self) -> bool:
+        return self._db.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give the connection to the user's own SQL; what would end the transaction is refused."""
+        try:
+            with super().own_sql() as db, db.transaction():  # psycopg refuses commit() and rollback() in it
+                yield db
+        except psycopg.Error as error:
+            if not self._in_transaction() and not isinstance(error, _AWAY):
+                raise self._ended_by_own_sql("has ended") from error
+            if isinstance(error, psycopg.ProgrammingError) and "forbidden within" in str(error):
+                raise self._ended_by_own_sql("tries to end") from error
+            raise
 
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         cursor = self._db.execute(text.encode(), parameters or None)
@@ -133,6 +174,14 @@ class PostgreSQLConnection(SQLConnection):
             )
         return error
 
+    def _refuses_row(self, error: BaseException) -> bool:
+        return isinstance(error, (psycopg.DataError, psycopg.IntegrityError))
+
+    def _remedy(self, error: BaseException) -> str:
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return GRANT
+        return GONE if isinstance(error, psycopg.errors.UndefinedTable) else ""
+
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""
         return isinstance(error, psycopg.errors.IntegrityError)
@@ -149,7 +198,8 @@ class PostgreSQLConnection(SQLConnection):
         found = super().lock_fence(topology, scope)
         if found is None:
             text = statement(
-                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0) ON CONFLICT (topology, scope) DO NOTHING", fence=FENCE
+                "INSERT INTO $fence VALUES (%s, %s, 0, 0, 0, 0, '') ON CONFLICT (topology, scope) DO NOTHING",
+                fence=FENCE,
             )
             with self._told("reading the fence"):
                 self._run(text, [topology, scope])
@@ -159,7 +209,7 @@ class PostgreSQLConnection(SQLConnection):
     def commit(self) -> None:
         """Make all durable and visible."""
         with self._told("committing"):
-            answer = self._db.execute("COMMIT").statusmessage
+            answer = self._db.execute("COMMIT", prepare=False).statusmessage
             if answer != "COMMIT":  # of a transaction that has failed before the server says so only here
                 raise StoreFailed(f"{self._store} answered COMMIT by {answer}: nothing is stored")
 
@@ -167,6 +217,13 @@ class PostgreSQLConnection(SQLConnection):
         """Undo all."""
         if self._db.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
             self._run("ROLLBACK")
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's, in one round trip."""
+        self._db.autocommit, self._db.row_factory, self._db.cursor_factory = True, tuple_row, psycopg.Cursor
+        with self._told("resetting a connection"):
+            self._db.execute(_RESET, prepare=False)
+            self._set(self._db)
 
     def close(self) -> None:
         """Let go of it."""

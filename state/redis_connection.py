@@ -5,22 +5,27 @@ Nothing is changed before the commit: it is one MULTI, which fails where the fen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     TimeoutError,
     WatchError,
 )
+from redis.retry import Retry
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import CorruptRow, StoreFailed, StoreUnavailable, TableMismatch
@@ -33,6 +38,10 @@ from stormline.topology.serialization import PLAIN
 FENCE = "stormline_fence"
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ReadOnlyError, WatchError)
 
+_NOT_NOW = re.compile(r"\b(MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY) ")
+"""How a server's answer begins that has no class of its own, and will be another one later."""
+_GRANT = "grant the store's user the commands that it was denied, on the keys of the maps and on 'stormline_*'"
+
 
 class RedisConnection:
     """One connection to a Redis server; see `StoreConnection`."""
@@ -42,7 +51,11 @@ class RedisConnection:
         given = {} if password is None else {"password": password}
         with self._told("connecting"):
             self._client: Any = redis.Redis.from_url(
-                url, socket_timeout=timeout_secs, socket_connect_timeout=timeout_secs, **given
+                url,
+                socket_timeout=timeout_secs,
+                socket_connect_timeout=timeout_secs,
+                retry=Retry(NoBackoff(), 0),  # what failed is replayed by the topology
+                **given,
             )
             self._client.ping()
         self._clear()
@@ -53,6 +66,7 @@ class RedisConnection:
         self._changes: dict[str, dict[bytes, bytes | None]] = {}
         self._own: Any = self._client.pipeline()
         self._own_kept = 0
+        self._changes_kept: dict[str, dict[bytes, bytes | None]] = {}
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -62,11 +76,13 @@ class RedisConnection:
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            remedy = f"; {_GRANT}" if isinstance(error, NoPermissionError) else ""
+            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}{remedy}") from error
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of redis-py's means."""
-        if isinstance(error, (*_AWAY, OSError)) and not isinstance(error, AuthenticationError):
+        away = isinstance(error, (*_AWAY, OSError)) or (isinstance(error, RedisError) and _NOT_NOW.search(str(error)))
+        if away and not isinstance(error, (AuthenticationError, AuthorizationError)):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )
@@ -76,6 +92,22 @@ class RedisConnection:
     def native(self) -> Any:
         """A pipeline: what is put into it is done with the commit."""
         return self._own
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the pipeline to the user, who must neither run nor empty it."""
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise StoreFailed(
+                f"a pipeline of transaction() of {self._store} is run or emptied, by execute(), reset() or 'with "
+                "pipeline:'; leave that out: the store runs its commands with the commit"
+            )
+
+        self._own.execute = self._own.reset = refuse
+        try:
+            yield self._own
+        finally:
+            del self._own.execute, self._own.reset
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return False: Redis has no constraints."""
@@ -104,22 +136,13 @@ class RedisConnection:
 
     def _fence(self, key: str, found: bytes) -> Fence:
         try:
-            epoch, txid, attempt, commit_id = map(int, found.split())
+            epoch, txid, attempt, commit_id, *earlier = map(int, found.split())
         except ValueError:
             raise CorruptRow(
-                f"key {key!r} of {self._store} holds {found!r}, expected four numbers; bring back a whole copy of the "
-                "database"
+                f"key {key!r} of {self._store} holds {found!r}, expected four numbers, or more; bring back a whole "
+                "copy of the database"
             ) from None
-        return Fence(epoch, txid, attempt, commit_id)
-
-    def txid_max(self, topology: str) -> int:
-        """Return the last transaction of any scope of a topology."""
-        with self._told("reading the fence"):
-            keys = list(self._client.scan_iter(match=f"{FENCE}:{topology}:*", count=1000))
-            found = self._client.mget(keys) if keys else []
-        return max(
-            (self._fence(key.decode(), one).txid for key, one in zip(keys, found, strict=True) if one), default=0
-        )
+        return Fence(epoch, txid, attempt, commit_id, tuple(earlier))
 
     def fences(self, topology: str) -> dict[str, Fence]:
         """Return by scope all that is stored of a topology."""
@@ -144,21 +167,25 @@ class RedisConnection:
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
-        self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, fence))
+        *numbers, earlier = fence
+        self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, [*numbers, *earlier]))
 
     def savepoint(self) -> None:
-        """Set the one savepoint of the user's own commands."""
+        """Set the one savepoint, of the user's own commands and of what was written."""
         self._own_kept = len(self._own.command_stack)
+        self._changes_kept = {name: dict(changes) for name, changes in self._changes.items()}
 
     def undo_to_savepoint(self) -> None:
-        """Forget the user's own commands since the savepoint."""
+        """Forget the user's own commands since the savepoint, and what was written since."""
         del self._own.command_stack[self._own_kept :]
+        self._changes = self._changes_kept
 
     def commit(self) -> None:
         """Make all durable and visible, unless somebody has changed the fence."""
         with self._told("committing"):
             pipe = self._watching if self._watching is not None else self._client.pipeline()
             pipe.multi()
+            pipe.set(*self._fence_to_set)  # before the user's own commands, which may select another database
             for name, changes in self._changes.items():
                 written = {field: value for field, value in changes.items() if value is not None}
                 deleted = [field for field, value in changes.items() if value is None]
@@ -168,7 +195,6 @@ class RedisConnection:
                     pipe.hdel(name, *deleted)
             for arguments, options in self._own.command_stack:
                 pipe.execute_command(*arguments, **options)
-            pipe.set(*self._fence_to_set)
             pipe.execute()
             self._clear()
 
@@ -177,6 +203,10 @@ class RedisConnection:
         if self._watching is not None:
             self._watching.reset()
         self._clear()
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self._client.connection_pool.disconnect()
 
     def close(self) -> None:
         """Let go of it."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stormline.state.errors import CorruptRow, StoreFailed, TableMismatch
+from stormline.state.errors import CorruptRow, RowRefused, StoreFailed, TableMismatch
 from stormline.state.fence import Fence
 from stormline.state.sql_text import (
     FENCE,
@@ -22,6 +22,17 @@ from stormline.state.sql_text import (
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
 from stormline.state.table_claim import MAPS, check_claim
+
+GRANT = (
+    "grant the store's user SELECT, INSERT, UPDATE and DELETE on its tables, and the right to make tables, or make "
+    "them for it"
+)
+GONE = (
+    "the database was emptied, or is another one: bring it back, or, to count from the start, remove the topology's "
+    "state too"
+)
+IDLE_TIMES = 6
+"""How many of a store's time-outs a server lets a transaction be idle: then it ends it, and lets go of the fence."""
 
 
 class SQLConnection(ABC):
@@ -66,12 +77,24 @@ class SQLConnection(ABC):
         """Return what an error of the driver's means."""
 
     @abstractmethod
+    def _refuses_row(self, error: BaseException) -> bool:
+        """Return whether an error of the driver's is about a value of one row."""
+
+    @abstractmethod
+    def _remedy(self, error: BaseException) -> str:
+        """Return what is to be done about an error of the driver's; nothing where its text says it, or nobody knows."""
+
+    @abstractmethod
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction."""
 
     @abstractmethod
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Let the session be as a new connection's."""
 
     @abstractmethod
     def close(self) -> None:
@@ -86,14 +109,37 @@ class SQLConnection(ABC):
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            kind = RowRefused if self._refuses_row(error) else StoreFailed
+            remedy = f"; {remedy}" if (remedy := self._remedy(error)) else ""
+            why = str(error).strip().replace("\n", " ")
+            raise kind(f"{self._store} fails in {what}: {type(error).__name__}: {why}{remedy}") from error
+
+    # ------------------------------------------------------------------------------------ own SQL
+
+    @abstractmethod
+    def _in_transaction(self) -> bool:
+        """Return whether a transaction is under way, without asking the server."""
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the driver's own connection to the user's own SQL, which must not end the transaction."""
+        yield self.native
+        if not self._in_transaction():
+            raise self._ended_by_own_sql("has ended")
+
+    def _ended_by_own_sql(self, what: str) -> StoreFailed:
+        return StoreFailed(
+            f"own SQL in transaction() of {self._store} {what} the transaction, by commit(), rollback(), close(), "
+            "'with connection:', or a statement that does so by itself; leave that out: the store commits it with all "
+            "else, or rolls it back"
+        )
 
     # ------------------------------------------------------------------------------------ transaction and fence
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and lock it."""
         text = statement(
-            "SELECT epoch, txid, attempt, commit_id FROM $fence WHERE topology = $p AND scope = $p$lock",
+            "SELECT epoch, txid, attempt, commit_id, earlier FROM $fence WHERE topology = $p AND scope = $p$lock",
             fence=FENCE,
             p=self.dialect.parameter,
             lock=self.dialect.for_update,
@@ -102,30 +148,27 @@ class SQLConnection(ABC):
             found = self._run(text, [topology, scope])
         return self._fence(topology, scope, found[0]) if found else None
 
-    def _fence(self, topology: str, scope: str, found: Sequence[Any]) -> Fence:
-        if not all(type(value) is int and value >= 0 for value in found):
+    def _fence(self, topology: str, scope: str, found: tuple[Any, ...]) -> Fence:
+        epoch, txid, attempt, commit_id, earlier = found
+        numbers = (epoch, txid, attempt, commit_id)
+        ids = earlier.split() if isinstance(earlier, str) else ["?"]
+        if not all(type(value) is int and value >= 0 for value in numbers) or not all(map(str.isdecimal, ids)):
             raise CorruptRow(
-                f"table {FENCE!r} of {self._store} holds {tuple(found)} for topology {topology!r}, scope {scope!r}, "
-                "expected four numbers; bring back a whole copy of the database"
+                f"table {FENCE!r} of {self._store} holds {found} for topology {topology!r}, scope {scope!r}, "
+                "expected four numbers, and numbers in a text; bring back a whole copy of the database"
             )
-        return Fence(*found)
-
-    def txid_max(self, topology: str) -> int:
-        """Return the last transaction of any scope of a topology."""
-        text = statement("SELECT max(txid) FROM $fence WHERE topology = $p", fence=FENCE, p=self.dialect.parameter)
-        with self._told("reading the fence"):
-            return int(self._run(text, [topology])[0][0] or 0)
+        return Fence(*numbers, earlier=tuple(map(int, ids)))
 
     def fences(self, topology: str) -> dict[str, Fence]:
         """Return by scope all that is stored of a topology."""
         text = statement(
-            "SELECT scope, epoch, txid, attempt, commit_id FROM $fence WHERE topology = $p",
+            "SELECT scope, epoch, txid, attempt, commit_id, earlier FROM $fence WHERE topology = $p",
             fence=FENCE,
             p=self.dialect.parameter,
         )
         with self._told("reading the fence"):
             found = self._run(text, [topology])
-        return {scope: self._fence(topology, scope, one) for scope, *one in found}
+        return {scope: self._fence(topology, scope, tuple(one)) for scope, *one in found}
 
     def topologies(self) -> list[str]:
         """Return the topologies of which something is stored; none where nobody has stored."""
@@ -142,10 +185,11 @@ class SQLConnection(ABC):
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
-        columns = ["topology", "scope", "epoch", "txid", "attempt", "commit_id"]
+        columns = ["topology", "scope", "epoch", "txid", "attempt", "commit_id", "earlier"]
         text = self.dialect.upsert(FENCE, columns, columns[:2])
+        *numbers, earlier = fence
         with self._told("raising the fence"):
-            self._run(text, [topology, scope, *fence])
+            self._run(text, [topology, scope, *numbers, " ".join(map(str, earlier))])
 
     def savepoint(self) -> None:
         """Set the one savepoint."""

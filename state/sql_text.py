@@ -134,10 +134,12 @@ class Dialect:
         keys = f"topology {key_text} NOT NULL, scope {key_text} NOT NULL"
         return [
             statement(
-                "CREATE TABLE IF NOT EXISTS $fence ($keys, $numbers, PRIMARY KEY (topology, scope))$options",
+                "CREATE TABLE IF NOT EXISTS $fence "
+                "($keys, $numbers, earlier $text NOT NULL, PRIMARY KEY (topology, scope))$options",
                 fence=FENCE,
                 keys=keys,
                 numbers=numbers,
+                text=text,
                 options=self.table_options,
             ),
             statement(

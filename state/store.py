@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stormline.state.columns import INT_MAX
 from stormline.state.connection import StoreConnection
-from stormline.state.errors import InvalidStore
+from stormline.state.errors import InvalidStore, RefusedValue
 from stormline.state.fence import Fence
 from stormline.state.store_resource import StoreResource
 from stormline.state.store_transaction import StoreTransaction
@@ -41,6 +41,10 @@ class Store(ABC):
     def __str__(self) -> str:
         """Say where it is; no secret is in it."""
 
+    def open_resource(self) -> StoreResource:
+        """Return what the commit phases of one process take part by."""
+        return StoreResource(self)
+
     def __deepcopy__(self: _Self, memo: Any) -> _Self:
         return self
 
@@ -52,11 +56,18 @@ class Store(ABC):
             attempt (TransactionAttempt): What `prepare` was given.
 
         Raises:
+            RefusedValue: These are not what `prepare` was given.
             NotCommitting: The commit phase of `attempt` does not run here.
             StoreMismatch: The database holds another history than the topology's state.
             StoreUnavailable: The database does not answer: the batch is replayed.
         """
-        transaction = context.take_part(attempt, self, lambda: StoreResource(self))
+        if not hasattr(context, "take_part") or not isinstance(attempt, TransactionAttempt):
+            raise RefusedValue(
+                f"{self} is asked for the commit of {attempt!r} in context {type(context).__name__}, expected the "
+                "context and the attempt that prepare() was given, in this order; keep them in self there, and use the "
+                "store in finish_batch()"
+            )
+        transaction = context.take_part(attempt, self, self.open_resource)
         assert isinstance(transaction, StoreTransaction)
         return transaction
 
@@ -107,7 +118,7 @@ class Store(ABC):
         try:
             connection.begin()
             found = connection.lock_fence(topology, WHOLE_TOPOLOGY)
-            txid_max = connection.txid_max(topology)
+            txid_max = max((one.txid for one in connection.fences(topology).values()), default=0)
             if found is not None or txid_max:
                 raise InvalidStore(
                     f"{self} holds transaction {txid_max} of topology {topology!r}, and is to be adopted at "

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from stormline.state.connection import StoreConnection
 from stormline.state.errors import CorruptRow, StoreMismatch
+from stormline.state.fence import Fence
+from stormline.state.grouped_rows import GroupedRows
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
+from stormline.state.refused_rows import write_rows
 from stormline.state.table import Key, Kind, Row, Table, Values
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
@@ -23,17 +26,29 @@ if TYPE_CHECKING:
 class TableTransaction:
     """The rows of one table in one transaction. Whoever calls has the connection alone.
 
-    `stored`: the database holds this transaction already. Then nothing is stored any more, and what is there is what
-    this transaction stored; but an opaque map is put back to what it was before, and stores again.
+    `stored`: the fence that says that the database holds this transaction already. Then nothing is stored any more, and
+    what is there is what this transaction stored; but an opaque map is put back to what it was before, and stores
+    again. Not where others became durable with it: of one of them alone there is nothing to be put back to.
     """
 
-    def __init__(self, table: Table, token: CommitToken, stored: bool, registry: Registry, cache: ReadCache) -> None:
+    def __init__(
+        self,
+        table: Table,
+        token: CommitToken,
+        stored: Fence | None,
+        registry: Registry,
+        cache: ReadCache,
+        rows: GroupedRows,
+    ) -> None:
         self.table = table
         self._txid = token.txid
         self._alone = token.scope == WHOLE_TOPOLOGY
         self._opaque = table.kind is Kind.OPAQUE
-        self._frozen = stored and not self._opaque
-        self._undone = stored and self._alone
+        grouped = stored is not None and bool(stored.earlier)
+        self._frozen = stored is not None and (grouped or not self._opaque)
+        self._undone = stored is not None and self._alone and not self._frozen
+        self._first, self._last = (stored.first, stored.txid) if stored and grouped else (self._txid, self._txid)
+        self._rows = rows
         self._packed = PackedColumns(table, registry)
         self._cache = cache
         self._found: dict[Key, Row | None] = {}  # before this transaction
@@ -94,7 +109,7 @@ class TableTransaction:
         """Return what a row held before this transaction; of a transactional map what it holds, which it may be."""
         if row is None:
             return None
-        if self._opaque and row.txid == self._txid:
+        if self._opaque and row.txid is not None and self._first <= row.txid <= self._last:
             return None if row.prev_txid is None else row.prev
         return row.values
 
@@ -102,19 +117,21 @@ class TableTransaction:
         unknown = [key for key in keys if key not in self._found]
         if not unknown:
             return
-        known = self._cache.known(unknown)
+        known = self._rows.known(unknown) if self._rows.before else {}
+        if self._cache.keys_max:
+            known |= self._cache.known([key for key in unknown if key not in known])
         self._take(known)
         asked = [key for key in unknown if key not in known] if known else unknown
         if not asked:
             return
         read = connection.read(self.table, asked)
-        if self._opaque and not self._alone and (suspects := self._suspects(asked, read)):
+        if self._opaque and not self._alone and not self._frozen and (suspects := self._suspects(asked, read)):
             connection.undo(self.table, self._txid, suspects)
             read = connection.read(self.table, asked)
         if self.table.kind is not Kind.NON_TRANSACTIONAL:
             for key, row in read.items():
                 txid = row.txid
-                if txid is None or txid < 0 or txid > self._txid:
+                if txid is None or txid < 0 or txid > self._last:
                     self._refuse(key, row)
         if len(read) < len(asked):
             self._found.update(dict.fromkeys(asked))
@@ -146,50 +163,41 @@ class TableTransaction:
 
     def flush(self, connection: StoreConnection) -> None:
         """Give the database what it does not have yet."""
+        self._rows.flush(connection)
         if not self._waiting:
             return
-        written, removed, kept = [], [], []
         if not self._opaque and not any(self._now[key] is None for key in self._waiting):
             txid, now = self._txid, self._now
-            connection.write(self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
-            self._waiting = {}
-            return
-        for key in self._waiting:
-            values, found = self._now[key], self._found[key]
-            if values is not None:
-                written.append((key, self._row(values, found)))
-                continue
-            removed.append(key)
-            base = self._base(found)
-            if base is not None:
-                kept.append((key, base))
-        if removed:
-            connection.delete(self.table, removed)
-        if removed and self._opaque:
-            connection.keep_removed(self.table, kept, self._txid)
-        if written:
-            connection.write(self.table, written)
+            write_rows(connection, self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+        else:
+            before = {key: self._base(key) for key in self._waiting}
+            self._rows.write(connection, self._changed(self._waiting), before)
         self._waiting = {}
 
-    def _base(self, found: Row | None) -> Row | None:
-        """Return the row of an opaque map as it was before this transaction."""
-        if found is None or found.txid != self._txid:
+    def hold(self) -> None:
+        """Leave what was stored to the transactions that follow in the same one of the database."""
+        self._rows.hold(self._found, self._changed(self._now), self._waiting)
+
+    def _changed(self, keys: Collection[Key]) -> dict[Key, Row | None]:
+        now = self._now
+        return {key: None if (values := now[key]) is None else self._row(key, values) for key in keys}
+
+    def _base(self, key: Key) -> Row | None:
+        """Return a row as it was before this transaction of the database."""
+        before = self._rows.before
+        found = before[key] if key in before else self._found[key]
+        if not self._opaque or found is None or found.txid != self._txid:
             return found
         return None if found.prev is None or found.prev_txid is None else Row(found.prev, found.prev_txid)
 
-    def _row(self, values: Values, found: Row | None) -> Row:
+    def _row(self, key: Key, values: Values) -> Row:
         if not self._opaque:
             return Row(values, self._txid)
-        base = self._base(found)
+        base = self._base(key)
         return Row(values, self._txid, base and base.values, base and base.txid)
 
     def remember(self) -> None:
         """Let the cache know what the database holds now that the transaction is committed."""
         if self._cache.keys_max:
             self._cache.remember(self._found)
-            self._cache.remember(
-                {
-                    key: None if values is None else self._row(values, self._found[key])
-                    for key, values in self._now.items()
-                }
-            )
+            self._cache.remember(self._changed(self._now))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.topology.collector import Collector
+from stormline.topology.commit_participants import CommitTarget
 from stormline.topology.component import Conf, IComponent
 from stormline.topology.context import TopologyContext
 from stormline.topology.tuples import Tuple
@@ -20,6 +21,9 @@ class IBasicBolt(IComponent):
 
     It never learns where a batch ends. Storm 1.2.4: IBasicBolt.
     """
+
+    effects_in: CommitTarget | None = None
+    """Of one downstream of a committer; see `IBatchLifecycle`."""
 
     def prepare(self, conf: Conf, context: TopologyContext) -> None:
         """Called once in each worker, before the first tuple.
@@ -65,6 +69,13 @@ class IBatchLifecycle(IComponent):
     arrays, registered classes). Where the bolt is deferred it is then prepared and executed on the executors, the
     attributes travel, and at the commit a fresh copy is prepared in the driver, given them, and finished. None: it does
     not say.
+    """
+
+    effects_in: CommitTarget | None = None
+    """The one store that all effects of its commit phase are in, by the maps and the transaction of that store; also
+    where it has none. Where all deferred bolts of a topology name the same, transactions that wait for their commits
+    become durable together, in one step of that store (topology.commit.group.max), and one that the store holds already
+    is not run again. None: it does not say.
     """
 
     @abstractmethod

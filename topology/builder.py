@@ -7,6 +7,7 @@ from typing import Any
 
 from stormline.topology.arrow import check_pyarrow
 from stormline.topology.bolt_declarer import BoltDeclarer
+from stormline.topology.commit_groups import check_effects
 from stormline.topology.contracts import (
     AnyBatchBolt,
     AnyBolt,
@@ -195,6 +196,7 @@ class TransactionalTopologyBuilder:
         check_spout(self._spout._id, self._spout._obj, self._spout._kind)
         for declarer in self._declarers.values():
             check_gathers(declarer._id, declarer._obj)
+            check_effects(declarer._id, declarer._obj)
         spout = self._spout._build()
         topology = Topology(self._topology_id, spout, tuple(d._build() for d in self._declarers.values()))
         check_graph(topology)

@@ -8,6 +8,7 @@ that have not committed are aborted, and the transaction is replayed: who has co
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,6 +59,37 @@ class CommitParticipant(Protocol):
 
     def abort(self) -> None:
         """Undo what can be undone, and let go of what is held; called instead of `commit`, or after it raised."""
+
+
+class GroupParticipant(CommitParticipant, Protocol):
+    """A participant that several consecutive transactions can share, so that they become durable in one step.
+
+    Each has one of its own, which `hold` or `drop` ends; then `prepare` and `commit` of the last that was held are
+    those of all that were.
+    """
+
+    @property
+    def stored(self) -> bool:
+        """Whether all that the transaction does here is durable already."""
+
+    def hold(self) -> None:
+        """Keep what the transaction did, to become durable with those that follow. Raises as `prepare`."""
+
+    def follow(self, token: CommitToken) -> GroupParticipant | None:
+        """Let the next transaction take part, after `hold`: it sees what those before it did.
+
+        None: what was held has to become durable first. Raises as `CommitResource.begin`.
+        """
+
+    def drop(self) -> None:
+        """Undo what this transaction did; where that takes others with it, `prepare` of those fails."""
+
+
+class CommitTarget(Hashable, Protocol):
+    """What all effects of a commit phase can be in: a store. Equal ones are the same."""
+
+    def open_resource(self) -> CommitResource:
+        """Return what takes part in the commit phases of this process; its participants are `GroupParticipant`s."""
 
 
 class CommitResource(Protocol):

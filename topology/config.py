@@ -25,6 +25,7 @@ KRYO_REGISTER = "topology.kryo.register"
 AUTO_TASK_HOOKS = "topology.auto.task.hooks"
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
+COMMIT_GROUP_MAX = "topology.commit.group.max"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
 ZOOKEEPER_PORT = "transactional.zookeeper.port"
@@ -77,6 +78,12 @@ KNOWN_KEYS: dict[str, Key] = {
         "driver",
         "Where a committer, or a bolt downstream of one, finishes: `driver`; or `executors`, in a Spark job of each "
         "commit's own, which pays where commits are heavy. For the topology, or for one such bolt.",
+    ),
+    COMMIT_GROUP_MAX: Key(
+        "group size",
+        64,
+        "Transactions that wait for their commits and may become durable in one step, where all their effects are in "
+        "one store (`effects_in`; see [state](state.md)); 1: each by itself.",
     ),
     NAME: Key(
         "name or none",
@@ -226,6 +233,7 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "count": ("a whole number of at least 1, below 2**31", lambda v: _is_int(v, 1)),
     "count or zero": ("a whole number of at least 0, or None", lambda v: v is None or _is_int(v, 0)),
     "count or none": ("a whole number of at least 1, or None", lambda v: v is None or _is_int(v, 1)),
+    "group size": ("a whole number from 1 to 1000", lambda v: _is_int(v, 1) and v <= 1000),
     "seconds": ("a number of seconds above 0, up to 1e9", lambda v: _is_number(v) and 0 < v <= 1e9),
     "number": ("a number", _is_number),
     "flag": ("True or False", lambda v: isinstance(v, bool)),

@@ -55,6 +55,10 @@ class InvalidGathers(DeclarationError, TypeError):
     """A `gathers` that does not name attributes, or stands where nothing is gathered."""
 
 
+class InvalidEffects(DeclarationError, TypeError):
+    """An `effects_in` that is no store."""
+
+
 class InvalidSpout(DeclarationError, TypeError):
     """A spout whose coordinator or emitter lacks what is called, or whose settings contradict one another."""
 

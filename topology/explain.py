@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import networkx as nx
 
+from stormline.topology.commit_groups import commit_groups
 from stormline.topology.config import MAX_SPOUT_PENDING, setting
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.gathering import gathered_by
@@ -26,6 +27,10 @@ def explain(plan: Plan) -> str:
         where = "in the driver process" if stage.placement is Placement.DRIVER else "on the executors"
         lines += [f"  stage {stage.index}, {where}", *_table(_rows(plan, stage.components), 4)]
     lines += ["", f"Commit phase: one transaction at a time, in txid order, {_commit_place(plan)}"]
+    if plan.commit_stages or commits_its_emitters(plan):
+        groups = commit_groups(plan)
+        many = f"up to {groups.size_max} that wait become durable together" if groups.target else "each by itself"
+        lines.append(f"  {many}: {groups.why}")
     if commits_its_emitters(plan):
         lines += ["  before all bolts", *_table([(*_names(plan.spout), "commits")], 4)]
     for turn, names in enumerate(plan.commit_stages):

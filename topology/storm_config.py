@@ -6,6 +6,7 @@ from typing import Any
 
 from stormline.topology.config import (
     AUTO_TASK_HOOKS,
+    COMMIT_GROUP_MAX,
     COMMIT_PLACEMENT,
     DEBUG,
     ENABLE_MESSAGE_TIMEOUTS,
@@ -57,6 +58,7 @@ class Config(dict[str, Any]):
     TOPOLOGY_NAME = NAME
     TOPOLOGY_TRANSACTIONAL_ID = TRANSACTIONAL_ID
     TOPOLOGY_COMMIT_PLACEMENT = COMMIT_PLACEMENT
+    TOPOLOGY_COMMIT_GROUP_MAX = COMMIT_GROUP_MAX
     TOPOLOGY_KRYO_REGISTER = KRYO_REGISTER
     TOPOLOGY_AUTO_TASK_HOOKS = AUTO_TASK_HOOKS
     TOPOLOGY_TICK_TUPLE_FREQ_SECS = TICK_TUPLE_FREQ_SECS
@@ -137,6 +139,14 @@ class Config(dict[str, Any]):
             placement (str): "driver" or "executors".
         """
         self[COMMIT_PLACEMENT] = placement
+
+    def set_commit_group_max(self, transactions: int) -> None:
+        """Say how many transactions may become durable in one step: `topology.commit.group.max`.
+
+        Args:
+            transactions (int): a number of txids, at most 1000; 1: each by itself.
+        """
+        self[COMMIT_GROUP_MAX] = transactions
 
     def register_serialization(self, cls: type, serializer: Serializer | type[Serializer] | None = None) -> None:
         """Let tuples and metadata hold objects of a class: `topology.kryo.register`.

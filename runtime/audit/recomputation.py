@@ -42,8 +42,8 @@ class _Copies(CommitResources):
         """Return the resource that stands for that of this key."""
         if not isinstance(key, Store):
             self.refused = NotAuditable(
-                f"a committer lets {key!r} take part in its commits, which is no store: it would be told of each "
-                "transaction once more; let effects_in name a store only where nothing else is done"
+                f"a bolt lets {key!r} take part in its commits, which is no store: it would be told of each "
+                "transaction once more; what comes after such a bolt cannot be audited"
             )
             raise self.refused
         copy = self.stores.setdefault(key, MemoryStore(f"audit-{uuid.uuid4()}"))

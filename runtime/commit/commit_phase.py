@@ -7,7 +7,7 @@ bolts of later stages, in the same commit phase.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -28,10 +28,12 @@ from stormline.runtime.tasks.user_code import AttemptAborted, UserCode, failure_
 from stormline.runtime.tuples.columns import Tuples
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import Packed
+from stormline.runtime.world.effects import while_effects_only
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
-from stormline.runtime.world.wanted import while_wanted
-from stormline.topology.commit_participants import WHOLE_TOPOLOGY
+from stormline.runtime.world.wanted import WhileWanted
+from stormline.topology.commit_groups import effects_of
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitParticipant
 from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
 from stormline.topology.errors import CorruptData
 from stormline.topology.gathering import gathered_by
@@ -85,7 +87,8 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
-        with COMMIT_CALLS, while_wanted(lambda: not self._abandoned):
+        effects = while_effects_only(self.component, effects_of(self._planned.component.obj))
+        with COMMIT_CALLS, WhileWanted(lambda: not self._abandoned), effects:
             self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:
@@ -248,6 +251,19 @@ class CommitPhase:
         if self._abandoned:
             return Failure("the commit phase", None, "it was abandoned", counts=False)
         return failure
+
+    def run_within(self, key: Hashable, name: str, participant: CommitParticipant) -> Failure | None:
+        """Run all but the end of those who take part: `participant`, the only one, becomes durable with others'."""
+        self._participants.share(key, name, participant)
+        try:
+            return self._run_turns()
+        finally:
+            self._participants.close()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether nothing has taken its place."""
+        return not self._abandoned
 
     def _run_turns(self) -> Failure | None:
         failure = self._commit_emitters()

@@ -13,9 +13,13 @@ from stormline.topology.topology import ComponentKind
 
 
 class BatchDefinitions:
-    """The batches of one topology, whose spout is of `kind`, as processing sees them. Writes nothing."""
+    """The batches of one topology, whose spout is of `kind`, as processing sees them. Writes nothing.
 
-    def __init__(self, world: World, batches: Batches, kind: ComponentKind) -> None:
+    `group_max`: so many transactions may begin their commits together.
+    """
+
+    def __init__(self, world: World, batches: Batches, kind: ComponentKind, group_max: int = 1) -> None:
+        self._group_max = group_max
         self._world = world
         self._batches = batches
         self._kind = kind
@@ -73,7 +77,9 @@ class BatchDefinitions:
             known = self._batches.known[txid]
             wave_attempt = told[result.attempt]
             if not wave_attempt.frozen:
-                found[txid] = Batch(known.metadata, True, result.rows, result.partitions, wave_attempt.commit_id)
+                found[txid] = Batch(
+                    known.metadata, True, result.rows, result.partitions, wave_attempt.commit_id, self._group_max
+                )
         return found
 
     def stale_after(self, txid: int, txid_begun: int) -> dict[int, Batch]:

@@ -1,7 +1,8 @@
 """Batches: what is durable of each transaction, and the txid that is committed. What recovery needs (law 2, sameness).
 
 committed             {txid, attempt}: the last committed transaction
-batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id}
+batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id,
+                       group_max}
 
 A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
 committed transaction is kept: the next one begins where it ended. Earlier ones are removed as new batches begin, so
@@ -27,13 +28,17 @@ BATCHES = "batches"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What defines one batch, as far as it is known, and the id under which it commits."""
+    """What defines one batch, as far as it is known, and the id under which it commits.
+
+    `group_max`: its commit may begin together with that of a transaction which is less than so many before it.
+    """
 
     metadata: Any
     fixed: bool = False
     rows: int = 0
     partitions: Mapping[int, PartitionBatch] = field(default_factory=dict)
     commit_id: int = 0
+    group_max: int = 1
 
     @property
     def positions(self) -> dict[int, Any]:
@@ -49,6 +54,7 @@ def _to_value(batch: Batch) -> dict[str, Any]:
         "rows": batch.rows,
         "partitions": partitions,
         "commit_id": batch.commit_id,
+        "group_max": batch.group_max,
     }
 
 
@@ -58,17 +64,20 @@ def _from_value(txid: int, value: Any) -> Batch:
             p: PartitionBatch(metadata, rows, checksum, gave)
             for p, metadata, rows, checksum, gave in value["partitions"]
         }
-        batch = Batch(value["metadata"], value["fixed"], value["rows"], partitions, value["commit_id"])
+        fixed, rows = value["fixed"], value["rows"]
+        batch = Batch(value["metadata"], fixed, rows, partitions, value["commit_id"], value["group_max"])
         counts = [
             batch.rows,
             batch.commit_id,
+            batch.group_max,
             *partitions,
             *(n for p in partitions.values() for n in (p.rows, p.checksum)),
         ]
         flags = [batch.fixed, *(p.gave for p in partitions.values())]
         if any(type(n) is not int or n < 0 for n in counts) or any(type(flag) is not bool for flag in flags):
             raise ValueError(
-                "partitions, rows, checksums and the commit id are whole numbers, 'fixed' and 'gave' are true or false"
+                "partitions, rows, checksums, the commit id and the size of a group are whole numbers, 'fixed' and "
+                "'gave' are true or false"
             )
         if len(partitions) != len(value["partitions"]):
             raise ValueError("a partition comes twice")
@@ -134,10 +143,16 @@ class Batches:
     def found_begun(self) -> int:
         """Return the last transaction of which a driver before may have begun the commit: of one that is fixed it may.
 
-        Not of one later than the first: no commit begins before the one before it is recorded.
+        Not of one later than the first, which begins when the one before it is recorded; unless it may have begun in a
+        group with the first. How large that can have been is stored with the batch: that driver's configuration may
+        have been another one.
         """
-        first = self.known.get(self.found_committed + 1)
-        return self.found_committed + (first is not None and first.fixed)
+        begun = self.found_committed
+        while (batch := self.known.get(begun + 1)) is not None and batch.fixed:
+            if begun > self.found_committed and begun - self.found_committed >= batch.group_max:
+                break
+            begun += 1
+        return begun
 
     def after(self, txid: int) -> dict[int, Batch]:
         """Return the batches that follow upon a transaction, ascending."""
@@ -155,7 +170,12 @@ class Batches:
         """Keep what an attempt has fixed of its partitions, in this process only."""
         batch = self.known[txid]
         self.known[txid] = Batch(
-            batch.metadata, batch.fixed, batch.rows, {**partitions, **batch.partitions}, batch.commit_id
+            batch.metadata,
+            batch.fixed,
+            batch.rows,
+            {**partitions, **batch.partitions},
+            batch.commit_id,
+            batch.group_max,
         )
 
     def forget_before(self, txid: int) -> None:

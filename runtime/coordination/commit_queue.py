@@ -4,8 +4,11 @@ It touches no clock, no socket and no thread. Whoever drives it asks `next` what
 it: the committer's thread, the model and the tests drive this code.
 
     add ──> waiting ──next──> RUNS ──finished──> RECORDING ──recorded──> committed
-               │                │ revoke, revoke_running, close
+               │    <──cut──    │ revoke, revoke_running, close
             revoke           REVOKED ──finished──> gone, as where the commit phase has failed
+
+What begins may be a group, by law 1's exception: transactions that one step of one store makes durable. Its commit
+phases run one after another; `cut` ends them, and says how many have become one step.
 """
 
 from __future__ import annotations
@@ -34,10 +37,21 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Running:
-    """What has begun and not ended: consecutive transactions, recorded together."""
+    """What has begun and not ended: consecutive transactions, recorded together.
+
+    `begun_before`: the last transaction of which an effect may have happened before these began. `revoked_from`: the
+    first of them that was taken back, if any.
+    """
 
     results: tuple[AttemptResult, ...]
+    begun_before: int
     stage: Stage = Stage.RUNS
+    revoked_from: int | None = None
+
+    @property
+    def first(self) -> int:
+        """The first transaction."""
+        return self.results[0].attempt.transaction_id
 
     @property
     def last(self) -> TransactionAttempt:
@@ -83,7 +97,10 @@ class CommitQueue:
 
     Args:
         committed: the last transaction that is recorded. Everybody else asks here.
-        begun: the last transaction of which a commit effect may have happened: `committed`, or the one after it.
+        begun: the last transaction of which a commit effect may have happened: `committed`, or a later one.
+        group_max: how many transactions may become durable in one step; 1: each by itself.
+
+    `alone_until`: up to this transaction each commits by itself, to see which of a group has failed.
     """
 
     committed: int
@@ -93,6 +110,8 @@ class CommitQueue:
     proofs_asked: int = 0
     stopping: bool = False
     closed: bool = False
+    group_max: int = 1
+    alone_until: int = 0
 
     def add(self, result: AttemptResult) -> None:
         """Let a processed attempt wait for its turn, whichever others wait; after a stop nothing more does."""
@@ -123,28 +142,67 @@ class CommitQueue:
         return self._begin(self._group(head))
 
     def _group(self, head: AttemptResult) -> tuple[AttemptResult, ...]:
-        """Return what commits together with `head`: nothing else, today.
+        """Return what commits together with `head`, by law 1's exception: what waits right behind it.
 
-        Here is the place of law 1's exception: consecutive transactions that wait (and so are fixed), whose effects one
-        atomic step of one store makes durable and visible together. Then several may have begun when a driver dies:
-        `Batches.found_begun` would have to say so.
+        What waits is fixed, and so stays the same batch whatever becomes of the group (law 2, sameness). That several
+        may have begun when a driver dies is stored with what fixes them: `Batches.found_begun`.
         """
-        return (head,)
+        first = head.attempt.transaction_id
+        size_max = self.group_max if first > self.alone_until else 1
+        group = [head]
+        while len(group) < size_max and (behind := self.waiting.get(first + len(group))) is not None:
+            group.append(behind)
+        return tuple(group)
 
     def _begin(self, results: tuple[AttemptResult, ...]) -> Begin:
         self.proofs_asked = 0
         for result in results:
             del self.waiting[result.attempt.transaction_id]
-        self.running = Running(results)
-        self.begun = self.running.last.transaction_id
+        self.running = Running(results, self.begun)
+        self.begun = max(self.begun, self.running.last.transaction_id)
         return Begin(results)
+
+    def wanted(self, txid: int) -> bool:
+        """Return whether a transaction of those that run was not taken back."""
+        running = self.running
+        assert running is not None
+        return running.revoked_from is None or txid < running.revoked_from
+
+    def cut(self, held: int, failed: bool) -> int:
+        """End the commit phases of a group; return how many of its transactions are to become durable in one step.
+
+        Where that is none, nothing runs any more. Those whose commit phase has not begun wait again, unless they were
+        taken back.
+
+        Args:
+            held: how many have ended well.
+            failed: whether the one after these did not.
+        """
+        running = self.running
+        assert running is not None
+        assert running.stage is not Stage.RECORDING, running
+        kept = 0 if running.stage is Stage.REVOKED else held
+        assert all(self.wanted(result.attempt.transaction_id) for result in running.results[:kept]), running
+        for result in running.results[held + failed :]:
+            txid = result.attempt.transaction_id
+            if self.wanted(txid) and not self.stopping:
+                assert txid not in self.waiting, (result.attempt, self.waiting[txid].attempt)
+                self.waiting[txid] = result
+        self.begun = max(running.begun_before, running.first - 1 + held + failed)
+        if kept:
+            running.results, running.revoked_from = running.results[:kept], None
+        else:
+            self.running = None
+        return kept
 
     def finished(self, failed: bool) -> Record | None:
         """End the commit phase, and return the record to write; None: there is none, and another attempt may come."""
         running = self.running
         assert running is not None
-        if failed or running.stage is Stage.REVOKED:
+        if failed or running.revoked_from is not None:
             self.running = None
+            if len(running.results) > 1:
+                self.alone_until = running.last.transaction_id
             return None
         running.stage = Stage.RECORDING
         return Record(running.last)
@@ -165,14 +223,21 @@ class CommitQueue:
         for later in [waiting for waiting in self.waiting if waiting >= txid]:
             del self.waiting[later]
         if self.running is not None and self.running.last.transaction_id >= txid:
-            revoked = self.revoke_running()
+            revoked = self.revoke_running(txid)
             assert revoked, f"{self.running.last} is being recorded, and fails"
 
-    def revoke_running(self) -> bool:
-        """Let what runs not be recorded, whenever it ends; return whether that is so: a record on its way stays one."""
-        if self.running is None or self.running.stage is Stage.RECORDING:
+    def revoke_running(self, txid: int = 0) -> bool:
+        """Let what runs not be recorded from `txid` on, whenever it ends; return whether that is so.
+
+        A record on its way stays one.
+        """
+        running = self.running
+        if running is None or running.stage is Stage.RECORDING:
             return False
-        self.running.stage = Stage.REVOKED
+        if self.wanted(txid):
+            running.revoked_from = txid
+        if not self.wanted(running.first):
+            running.stage = Stage.REVOKED
         return True
 
     def stop(self) -> None:

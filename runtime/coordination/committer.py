@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from stormline.runtime.commit.commit_group import CommitGroup
 from stormline.runtime.commit.commit_phase import CommitPhase
 from stormline.runtime.coordination.batch_store import record_of
 from stormline.runtime.coordination.commit_queue import Begin, CommitQueue, Idle, Next, Prove, Record, Stage
@@ -15,6 +16,7 @@ from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_participants import CommitTarget
 from stormline.topology.readings import Readings
 
 log = logging.getLogger("stormline")
@@ -57,6 +59,19 @@ class _Now:
     phase: CommitPhase
     begun: float
     told_at: float = 0.0
+
+
+def _of_group(failure: Failure | None, members: int) -> Failure:
+    """Return why the first of a group is to be replayed, and so all of them.
+
+    Of several nobody knows whose fault it was: each commits by itself then, and the one to blame fails alone.
+    """
+    if failure is None:
+        return Failure("the commit phase", None, "it ended after its deadline", counts=False)
+    if members == 1:
+        return failure
+    message = f"{failure.message}; {members} transactions were to become durable together, and are replayed one by one"
+    return Failure(failure.component, failure.task, message, counts=False)
 
 
 class Committer:
@@ -119,7 +134,7 @@ class Committer:
     def hangs(self) -> bool:
         """Whether a commit runs that is not recorded, whenever it ends: it has passed its deadline."""
         with self._lock:
-            return self._queue.running is not None and self._queue.running.stage is Stage.REVOKED
+            return self._queue.running is not None and self._queue.running.revoked_from is not None
 
     def add(self, result: AttemptResult) -> None:
         """Commit a processed attempt when its turn comes, unless it is time to stop."""
@@ -154,9 +169,11 @@ class Committer:
         """Return, once, the attempt whose commit phase has passed its deadline; it can be recorded no more."""
         with self._lock:
             now, running = self._now, self._queue.running
-            if now is None or running is None or running.stage is Stage.REVOKED or self._timeout_secs is None:
+            if now is None or running is None or running.revoked_from is not None or self._timeout_secs is None:
                 return None
-            if self._world.monotonic() - now.begun < self._timeout_secs or not self._queue.revoke_running():
+            if self._world.monotonic() - now.begun < self._timeout_secs:
+                return None
+            if not self._queue.revoke_running(now.phase.attempt.transaction_id):
                 return None
         self.overdue_in = now.phase.where()
         now.phase.abandon()
@@ -184,7 +201,7 @@ class Committer:
             now, running = self._now, self._queue.running
             if now is None or running is None or running.stage is Stage.RECORDING or self._timeout_secs is None:
                 return None
-            return (now.told_at if running.stage is Stage.REVOKED else now.begun) + self._timeout_secs
+            return (now.begun if running.revoked_from is None else now.told_at) + self._timeout_secs
 
     def close(self) -> None:
         """Let the thread end; a commit that still runs can emit nothing more, and is not recorded."""
@@ -200,8 +217,12 @@ class Committer:
     def _work(self) -> None:
         while (step := self._next()) is not Idle.END:
             if isinstance(step, Begin):
-                (result,) = step.results
-                self._commit(result)
+                if self._env.groups.target is None:
+                    (result,) = step.results
+                    self._commit(result)
+                else:
+                    self._commit_group(step.results, self._env.groups.target)
+                self._signal()
             elif isinstance(step, Prove):
                 self._prove(step.result)
             elif step is Idle.LOOK_AGAIN:
@@ -237,12 +258,8 @@ class Committer:
                 self._queue.finished(failed=True)
                 self._queue.stop()
                 self._ended.append(CommitEnded(result, error=error))
-            self._on_end()
             return
-        with self._lock:
-            self._now = _Now(phase, self._world.monotonic())
-            if self.hangs:  # it was closed meanwhile
-                phase.abandon()
+        self._begins(phase)
         failure = self._run(phase)
         counted = phase.executing_secs(), phase.metrics()
         with self._lock:
@@ -255,7 +272,53 @@ class Committer:
             with self._lock:
                 self._queue.recorded(written=lost is None)
                 self._end(CommitEnded(result, None, lost, *counted))
-        self._signal()
+
+    def _begins(self, phase: CommitPhase) -> bool:
+        """Take note of a commit phase that begins; return whether it is wanted still."""
+        with self._lock:
+            self._now = _Now(phase, self._world.monotonic())
+            wanted = self._queue.wanted(phase.attempt.transaction_id)
+        if not wanted:  # it was closed meanwhile
+            phase.abandon()
+        return wanted
+
+    def _ends(self, phase: CommitPhase) -> bool:
+        """Take note of its end, from which on it cannot be overdue; return whether it is wanted still."""
+        with self._lock:
+            self._now = None
+            return self._queue.wanted(phase.attempt.transaction_id)
+
+    def _commit_group(self, results: tuple[AttemptResult, ...], target: CommitTarget) -> None:
+        """Run the commit phases of a group, make those that end well durable in one step, and record the last."""
+        group = CommitGroup(self._env, self._engine, target, results, self._begins, self._ends)
+        held = group.run()
+        with self._lock:
+            kept = self._queue.cut(held, failed=group.failure is not None)
+        failure: Failure | None = None
+        if kept:
+            self._begins(group.phases[0])
+            failure = group.commit()
+        group.abort()
+        ended = [
+            CommitEnded(phase_of, None, None, phase.executing_secs(), phase.metrics())
+            for phase_of, phase in zip(results, group.phases, strict=False)
+        ]
+        with self._lock:
+            record = self._queue.finished(failed=failure is not None) if kept else None
+            self._now = None
+        if record is not None:
+            lost = self._write(record)
+            with self._lock:
+                self._queue.recorded(written=lost is None)
+                self._ended += ended[:kept] if lost is None else [replace(ended[0], error=lost)]
+        elif held:
+            with self._lock:
+                self._ended.append(replace(ended[0], failure=_of_group(failure, kept)))
+        if (record is not None or not held) and (group.failure or group.error) is not None:
+            with self._lock:
+                if group.error is not None:
+                    self._queue.stop()
+                self._ended.append(CommitEnded(results[held], group.failure, group.error))
 
     def _run(self, phase: CommitPhase) -> Failure | None:
         try:

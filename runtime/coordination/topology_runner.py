@@ -87,11 +87,12 @@ class TopologyRunner:
         self._batches = Batches(store)
         self.spout = SpoutQuestions(env, self._inbox.put)
         self.emitters = env.emitters
-        self._definitions = BatchDefinitions(self._world, self._batches, env.plan.spout.component.kind)
+        kind, group_max = env.plan.spout.component.kind, env.groups.size_max
+        self._definitions = BatchDefinitions(self._world, self._batches, kind, group_max)
         self._pending_max, self._failures_max = setting(config, MAX_SPOUT_PENDING), setting(config, MAX_BATCH_ATTEMPTS)
         self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs)
         committed = self._batches.found_committed
-        commits = CommitQueue(committed, self._batches.found_begun())
+        commits = CommitQueue(committed, self._batches.found_begun(), group_max=group_max)
         self._committer = Committer(env, engine, store, commits, self._wake, timeout_secs)
         self._deadlines = Deadlines(env, engine, self._waves, self._committer, timeout_secs)
         self._next = NextWave(env, self._batches, self._definitions, self.spout, self._committer)

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from stormline.runtime.errors import InvalidPath, StateElsewhere
+from stormline.runtime.errors import InvalidPath, OtherEffects, StateElsewhere
 from stormline.runtime.state.state_store import Delete, Op, Put, StateStore, check_path
+from stormline.runtime.world.effects import only_effects_here
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.wanted import wanted_here
 from stormline.topology.config import TRANSACTIONAL_ID
@@ -203,6 +204,9 @@ class TransactionalState:
             raise CallAbandoned(
                 "this call took too long, and another attempt has its place: it writes nothing any more"
             )
+        only = only_effects_here()
+        if only is not None:
+            raise OtherEffects.of(*only, type(self).__name__)
         self._needed().write(ops)
 
     def _needed(self) -> StateStore:

@@ -74,6 +74,15 @@ class CommitParticipants:
                 self._joined[key] = resource.name, resource.begin(self._token(), self._registry)
             return self._joined[key][1]
 
+    def share(self, key: Hashable, name: str, participant: CommitParticipant) -> None:
+        """Let bolts use a participant that has begun; whoever shares it sees to its end."""
+        with self._lock:
+            self._joined[key] = name, participant
+
+    def close(self) -> None:
+        """Let nobody take part any more."""
+        self._take_over()
+
     def commit(self, wanted: Callable[[], bool]) -> Failure | None:
         """Prepare all, then commit all, in the order in which they began; return why that failed, or None.
 
@@ -93,8 +102,9 @@ class CommitParticipants:
         return failure
 
     def abort(self) -> None:
-        """Abort all."""
-        self._abort(self._take_over())
+        """Abort all; nobody takes part any more."""
+        if not self._over:  # `commit` has left nothing; a lock for each commit would be for nothing
+            self._abort(self._take_over())
 
     def _take_over(self) -> list[tuple[str, CommitParticipant]]:
         with self._lock:

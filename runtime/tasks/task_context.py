@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric, NotCommitting
+from stormline.runtime.errors import HookTooLate, InvalidHook, InvalidMetric, NotCommitting, OtherEffects
 from stormline.runtime.tasks.commit_participants import CommitParticipants, OpenResource
 from stormline.runtime.tasks.task_metrics import TaskMetrics
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_groups import effects_of
 from stormline.topology.commit_participants import CommitParticipant
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Conf
@@ -159,6 +160,9 @@ class TaskContext(TopologyContext):
         """Return what takes part in the commit phase of `attempt` under `key`."""
         if self.participants is None:
             raise NotCommitting.of(self._component, attempt)
+        target = effects_of(self._plan.components[self._component].component.obj)
+        if target is not None and target != key:
+            raise OtherEffects.of(self._component, target, key)
         return self.participants.take_part(self._component, attempt, key, open_resource)
 
     # ------------------------------------------------------------------------------------ metrics and hooks

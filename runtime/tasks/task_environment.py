@@ -25,6 +25,7 @@ from stormline.runtime.tuples.packing import unregistered_field
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.world import REAL, World
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_groups import commit_groups
 from stormline.topology.commit_participants import CommitToken
 from stormline.topology.config import DEBUG, KNOWN_KEYS, KRYO_REGISTER
 from stormline.topology.contracts import AnyBatchBolt, Conf, IBasicBolt, ICommitterTransactionalSpout
@@ -113,6 +114,7 @@ class TaskEnvironment:
         self.emitters = Emitters(world, self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads(world)
         self.commit_resources = resources or CommitResources(world)
+        self.groups = commit_groups(plan)
         self.calls = Calls(world)
         self.closed = world.event()
         self._keys: dict[int, Key] = {}
@@ -158,10 +160,13 @@ class TaskEnvironment:
     def participants(self, attempt: TransactionAttempt, scope: str) -> CommitParticipants:
         """Return what is to take part in a commit phase: nothing yet."""
 
-        def token() -> CommitToken:  # not before it is asked for: an attempt that was taken back has none any more
-            return CommitToken(self.plan.topology_id, scope, self.epoch, attempt, self.commit_ids[attempt])
-
+        # Its token not before it is asked for: an attempt that was taken back has none any more.
+        token = partial(self.commit_token, attempt, scope)
         return CommitParticipants(self.commit_resources, attempt, token, self.registry, self.calls)
+
+    def commit_token(self, attempt: TransactionAttempt, scope: str) -> CommitToken:
+        """Return what a commit phase shows to those that take part in it."""
+        return CommitToken(self.plan.topology_id, scope, self.epoch, attempt, self.commit_ids[attempt])
 
     def component_of(self, task: int) -> str:
         """Return the component of a task id."""

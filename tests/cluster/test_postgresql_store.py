@@ -12,6 +12,7 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFailed, StoreUnavailable
 from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
@@ -49,7 +50,9 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
         yield run
 
 
-class TestPostgreSQLStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestPostgreSQLStore(
+    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+):
     parameter = "%s"
 
     @pytest.mark.parametrize("count", [999, 1000, 2500])

@@ -14,6 +14,7 @@ from stormline.runtime.state.state_store import Op, Put
 from stormline.runtime.world.running_calls import CallReport, Calls
 from stormline.runtime.world.world import REAL
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.commit_groups import CommitGroups
 from stormline.topology.readings import Readings
 from tests.kits.components import eventually
 
@@ -52,6 +53,7 @@ class Plan:
 
 class Env:
     plan = Plan()
+    groups = CommitGroups(None, 1, "")
 
     def __init__(self) -> None:
         self.trail: list[Any] = []

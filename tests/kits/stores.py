@@ -10,6 +10,7 @@ from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.commit_participants import CommitParticipants, CommitResources
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.world import REAL
+from stormline.state import Store
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 from stormline.topology.serialization import Registry
 
@@ -29,6 +30,7 @@ class OneCommit:
         def token() -> CommitToken:
             return CommitToken(process.topology, scope, process.epoch, attempt, commit_id)
 
+        self.token = token
         self.participants = CommitParticipants(process.resources, attempt, token, process.registry, Calls(REAL))
 
     def take_part(self, attempt: TransactionAttempt, key: Any, open_resource: Any) -> Any:
@@ -67,6 +69,41 @@ class Process:
         if failure is not None:
             raise CommitFailed(failure)
         return result
+
+    def hold(self, store: Store, first: int, *works: Work) -> tuple[Any, list[Any]]:
+        """Let the bolts of consecutive transactions work in one transaction of the database.
+
+        One that raises is dropped, and the last. Return the participant that ends them, and what each has returned.
+        """
+        resource: Any = self.resources.get(store, store.open_resource)
+        last: Any = None
+        results = []
+        for txid, work in enumerate(works, start=first):
+            phase = self.begin(txid)
+            made = resource.begin(phase.token(), self.registry) if last is None else last.follow(phase.token())
+            phase.participants.share(store, str(store), made)
+            try:
+                results.append(work(phase, phase.attempt))
+            except Exception as error:
+                results.append(error)
+                made.drop()
+                break
+            finally:
+                phase.participants.close()
+            made.hold()
+            last = made
+        return last, results
+
+    def commit_group(self, store: Store, first: int, *works: Work) -> list[Any]:
+        """Let them become durable together, as `hold` has them; return what each work has returned."""
+        last, results = self.hold(store, first, *works)
+        try:
+            last.prepare()
+            last.commit()
+        except BaseException:
+            last.abort()
+            raise
+        return results
 
     def end(self) -> None:
         """Close the connections."""

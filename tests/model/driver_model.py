@@ -41,6 +41,7 @@ class Read(NamedTuple):
     first: int
     end: int
     commit_id: int
+    group_max: int = 1
 
     @property
     def record(self) -> dict[str, Any]:
@@ -53,6 +54,7 @@ class Read(NamedTuple):
             "rows": rows,
             "partitions": partitions,
             "commit_id": self.commit_id,
+            "group_max": self.group_max,
         }
 
 
@@ -60,13 +62,24 @@ class ModelDriver:
     """One driver: does what coordinator and commit queue say, when it is told to.
 
     Batches of an opaque spout end where the attempt's reading ends; those of any other where they were begun to end.
-    `live`: by txid the attempt that was last told to be processed, and so the only one that counts.
+    `live`: by txid the attempt that was last told to be processed, and so the only one that counts. Of a group that
+    runs, `held` commit phases have ended well; `failing` is the one that did not, and is told of after the others.
     """
 
-    def __init__(self, server: MemoryStateServer, source: list[int], kind: ComponentKind, pending_max: int) -> None:
+    def __init__(
+        self,
+        server: MemoryStateServer,
+        source: list[int],
+        kind: ComponentKind,
+        pending_max: int,
+        group_max: int = 1,
+    ) -> None:
+        self.group_max = group_max
+        self.held = 0
+        self.failing: TransactionAttempt | None = None
         self.store = MemoryStateStore.open(server, TOPOLOGY)
         self.batches = Batches(self.store)
-        self.definitions = BatchDefinitions(REAL, self.batches, kind)
+        self.definitions = BatchDefinitions(REAL, self.batches, kind, group_max)
         self.source = source
         self.is_opaque = kind is ComponentKind.OPAQUE_SPOUT
         self.issued: list[Process] = []
@@ -74,7 +87,7 @@ class ModelDriver:
         self.reads: dict[TransactionAttempt, Read] = {}
         self.effects: set[str] = set()
         committed = self.batches.found_committed
-        self.commits = CommitQueue(committed, self.batches.found_begun())
+        self.commits = CommitQueue(committed, self.batches.found_begun(), group_max=group_max)
         stored = {txid: batch.metadata for txid, batch in self.batches.after(committed).items()}
         self.state, actions = coordinator.start(committed, stored, self.store.epoch, pending_max)
         self.take(actions)
@@ -149,7 +162,9 @@ class ModelDriver:
             first, end = told.metadata
         if 0 in told.stored:
             end = told.stored[0].metadata
-        self.reads[told.attempt] = Read(told.metadata, first, end, told.commit_id)
+        known = self.batches.known[told.attempt.transaction_id]
+        group_max = known.group_max if told.frozen else self.group_max
+        self.reads[told.attempt] = Read(told.metadata, first, end, told.commit_id, group_max)
         result = AttemptResult(told.attempt, partitions={0: PartitionBatch(end, end - first)}, rows=end - first)
         self.definitions.take(told, result)
         return result
@@ -225,6 +240,24 @@ class ModelDriver:
         """Return whether a commit has begun."""
         return self.committing is not None
 
+    @property
+    def group(self) -> tuple[TransactionAttempt, ...]:
+        """The attempts that commit together."""
+        running = self.commits.running
+        return () if running is None else tuple(result.attempt for result in running.results)
+
+    def cut(self, failed: bool) -> None:
+        """End the commit phases of the group; the one that runs has `failed`."""
+        self.failing = self.group[self.held] if failed else None
+        if not self.commits.cut(self.held, failed):
+            self.report_failing()
+
+    def report_failing(self) -> None:
+        """Report the commit phase that has failed behind those that were recorded."""
+        failing, self.failing = self.failing, None
+        if failing is not None:
+            self.step(Failed(failing))
+
     def begin_commit(self, ask: bool = True) -> None:
         """Let the effects of the commit begin; `ask` ZooKeeper first, unless it has answered just before."""
         step = self.commits.next(connected=True, proof_secs=inf if ask else 0.0)
@@ -238,12 +271,14 @@ class ModelDriver:
             step = self.commits.next(connected=True, proof_secs=0.0)
         assert isinstance(step, Begin)
         self.effects = set()
+        self.held = 0
 
     def record_commit(self, arrives: bool = True, heard: bool = True) -> bool:
         """Write the record, unless it never `arrives`; where nothing is `heard` of it the driver does not know.
 
         Return whether the commit could have been revoked meanwhile.
         """
+        group = self.group
         record = self.commits.finished(failed=False)
         assert record is not None
         revoked = self.commits.revoke_running()
@@ -256,6 +291,8 @@ class ModelDriver:
         finally:
             self.commits.recorded(written=heard)
         if heard:
-            self.batches.forget_before(record.attempt.transaction_id)
-            self.step(Committed(record.attempt))
+            for attempt in group:
+                self.batches.forget_before(attempt.transaction_id)
+                self.step(Committed(attempt))
+            self.report_failing()
         return revoked

@@ -53,7 +53,7 @@ def takes_back_only_what_waits(queue: CommitQueue, txid: int) -> None:
 def records_whatever_ends(queue: CommitQueue, failed: bool) -> Record | None:
     """Forget that it was revoked."""
     if queue.running is not None and not failed:
-        queue.running.stage = Stage.RUNS
+        queue.running.stage, queue.running.revoked_from = Stage.RUNS, None
     return finished(queue, failed)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
+from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -20,7 +21,9 @@ from tests.kits.stores import CommitFailed, Process
 __all__ = ["process", "successor"]
 
 
-class TestMemoryStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestMemoryStore(
+    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
         made = MemoryStore("test", timeout_secs=0.05)
@@ -44,7 +47,9 @@ class TestMemoryStore(StoreContract, StoredValuesContract, SQLStoreContract):
         successor.commit(1, incremented(words(store), {"cat": 1}))
 
 
-class TestSQLiteStore(StoreContract, StoredValuesContract, SQLStoreContract):
+class TestSQLiteStore(
+    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
         return SQLiteStore(tmp_path / "deep" / "store.sqlite", timeout_secs=0.05)
@@ -65,10 +70,11 @@ class TestSQLiteStore(StoreContract, StoredValuesContract, SQLStoreContract):
         process.commit(1, incremented(counts, {"cat": 1}))
         phase = process.begin(2)
         incremented(counts, {"cat": 1})(phase, phase.attempt)
-        phase.participants._joined[store][1].prepare()
+        participant = phase.participants._joined[store][1]
+        participant.prepare()
         assert (sql("SELECT count FROM words"), counts.items()) == ([(1,)], {"cat": 1})
         assert sql("SELECT txid FROM stormline_fence") == [(1,)]
-        assert phase.participants.commit(lambda: True) is None
+        participant.commit()
         assert (sql("SELECT count FROM words"), sql("SELECT txid FROM stormline_fence")) == ([(2,)], [(2,)])
 
     def test_what_is_committed_is_on_disk(self, store: SQLiteStore) -> None:

@@ -58,6 +58,7 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     ),
     "port or none": ([None, 1, 65535], [0, 65536, "2181", 2181.0, True], "a port from 1 to 65535, or None"),
     "registrations": ([[], ()], [[Point], "Point", None], "registrations made by register_serialization"),
+    "group size": ([1, 64, 1000], [0, 1001, None, "8", True, 1.0], "a whole number from 1 to 1000"),
     "placement": (["driver", "executors"], ["drivers", "", None, 1, ["driver"], True], "'driver' or 'executors'"),
     "auth scheme or none": ([None, "digest", "sasl"], ["", "ip", "Digest", 1, ["digest"]], "'digest', 'sasl' or None"),
     "secret or none": (
@@ -177,6 +178,7 @@ SETTERS = [
     ("set_max_spout_pending", 4, "topology.max.spout.pending"),
     ("set_message_timeout_secs", 2.5, "topology.message.timeout.secs"),
     ("set_commit_placement", "executors", "topology.commit.placement"),
+    ("set_commit_group_max", 8, "topology.commit.group.max"),
     ("set_debug", True, "topology.debug"),
     ("set_num_workers", 3, "topology.workers"),
     ("set_num_ackers", 0, "topology.acker.executors"),

@@ -37,6 +37,7 @@ Processing phase: up to 7 transactions at once
     b  batch bolt, committer  1 task (5)  executes
 
 Commit phase: one transaction at a time, in txid order, in the driver process
+  each by itself: bolt 'b' does not say by effects_in that all its effects are in one store
   turn 0
     b  batch bolt, committer  1 task (5)  finishes
   turn 1

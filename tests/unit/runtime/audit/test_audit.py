@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stormline import (
+    BaseTransactionalBolt,
     BaseTransactionalSpout,
     Fields,
     ICommitterTransactionalSpout,
@@ -198,12 +199,20 @@ def test_a_table_that_was_declared_otherwise_is_told(store: SQLiteStore) -> None
         run.audit()
 
 
-class TakesPart(Declares):
-    """One that says that it stores in a map only, and does more."""
+class TakesPart(BaseTransactionalBolt):
+    """A bolt after a committer, which lets a queue take part in the commits."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None:
+        self.context, self.collector, self.attempt = context, collector, batch_id
+
+    def execute(self, tup: Any) -> None:
+        self.collector.emit(tup.values[:2])
 
     def finish_batch(self) -> None:
         self.context.take_part(self.attempt, "a queue", Queue)
-        super().finish_batch()
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "word"))
 
 
 class Queue:
@@ -219,7 +228,12 @@ class Queue:
 
 
 def test_nothing_but_stores_takes_part_in_the_commits_of_an_audit(store: SQLiteStore) -> None:
-    run = Run(stored_by(TakesPart(counts_in(store))))
+    other = TransactionalMap(store, "other", key={"word": str}, value={"count": int})
+    builder = TransactionalTopologyBuilder("parts", "spout", MemoryTransactionalSpout(WORDS, ["word"], 1), 2)
+    persistent_aggregate(builder, "words", "spout", counts_in(store), {"count": Count()})
+    builder.set_bolt("queue", TakesPart()).none_grouping("words")
+    persistent_aggregate(builder, "other", "queue", other, {"count": Count()})
+    run = Run(builder.build_topology())
     with pytest.raises(NotAuditable, match=r"lets 'a queue' take part in its commits, which is no store"):
         run.audit()
 
