@@ -41,7 +41,7 @@ def bare(path: Path) -> tuple[float, int]:
 
 def job(run: int, directory: Path) -> tuple[float, int]:
     """Return seconds and tuples of the job, from submission to the last commit."""
-    os.environ["FLIGHT_DELAYS_DATABASE"] = str(directory / f"{run}.sqlite")
+    os.environ["FLIGHT_DELAYS_STORE"] = f"sqlite:{directory / str(run)}.sqlite"
     topology = flight_delays.topology()
     with LocalCluster(directory / str(run)) as cluster:
         begun = time.perf_counter()

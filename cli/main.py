@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
+from stormline.cli.audit import audit_command
 from stormline.cli.check import check_command
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
 from stormline.cli.explain import explain_command
 from stormline.cli.run import run_command
+from stormline.cli.state import state_group
 from stormline.cli.submit import submit_command
-from stormline.cli.usage import CalledWrongly
+from stormline.cli.usage import CalledWrongly, CommandGroup
 from stormline.cli.visualize import visualize_command
-from stormline.topology.errors import StormlineError, did_you_mean
+from stormline.topology.errors import StormlineError
 from stormline.version import __version__
 
 EXIT_CODE_INTERRUPTED = 130
@@ -23,7 +25,7 @@ EXIT_CODE_INTERRUPTED = 130
 _HELP_NAMES = ["-h", "--help"]
 
 
-class _StormlineGroup(click.Group):
+class _StormlineGroup(CommandGroup):
     """Turns each StormlineError into its message and exit code 1, and each wrong call into one line and exit code 2."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -31,13 +33,6 @@ class _StormlineGroup(click.Group):
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
             raise CalledWrongly.of(error) from None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -52,6 +47,7 @@ class _StormlineGroup(click.Group):
 
 @click.group(
     cls=_StormlineGroup,
+    no_args_is_help=False,
     context_settings={"help_option_names": _HELP_NAMES, "max_content_width": 100},
     epilog="Example: stormline run examples.global_count",
 )
@@ -60,9 +56,20 @@ def main() -> None:
     """Storm-style transactional topologies on Spark."""
 
 
-for _command in (run_command, check_command, explain_command, visualize_command, compile_command, submit_command):
+for _command in (
+    run_command,
+    check_command,
+    explain_command,
+    visualize_command,
+    compile_command,
+    submit_command,
+    audit_command,
+    state_group,
+    *state_group.commands.values(),
+):
     _command.context_settings.setdefault("help_option_names", _HELP_NAMES)  # without the group too: click caches them
-    main.add_command(_command)
+    if _command not in state_group.commands.values():
+        main.add_command(_command)
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""CalledWrongly: a command line that no command takes is told of in one line."""
+"""CalledWrongly and CommandGroup: a command line that no command takes is told of in one line."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ class CalledWrongly(click.UsageError):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line to stderr."""
         click.echo(f"error: {self.message}", file=file, err=file is None)
+
+
+class CommandGroup(click.Group):
+    """Names the nearest command where there is none of the name given."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
 
 
 def no_option(option: str, known: Iterable[str]) -> str:

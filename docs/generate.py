@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from click.testing import CliRunner
 
 from docs import fault_page
@@ -40,8 +42,15 @@ def configuration() -> str:
 def commands() -> str:
     """Return the page of all commands: their own help."""
     parts = [f"# Commands\n\n```text\n{_help()}```\n"]
-    parts += [f"## stormline {name}\n\n```text\n{_help(name)}```\n" for name in sorted(main.commands)]
+    parts += [f"## stormline {' '.join(names)}\n\n```text\n{_help(*names)}```\n" for names in _names(main)]
     return "\n".join(parts)
+
+
+def _names(group: click.Group) -> Iterator[tuple[str, ...]]:
+    for name, command in sorted(group.commands.items()):
+        yield (name,)
+        if isinstance(command, click.Group):
+            yield from ((name, *rest) for rest in _names(command))
 
 
 def _help(*command: str) -> str:

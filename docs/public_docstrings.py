@@ -21,6 +21,7 @@ from typing import Any
 
 import stormline
 import stormline.errors
+import stormline.spark
 import stormline.spouts.kafka
 import stormline.state
 import stormline.state.kafka
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
     stormline,
     stormline.errors,
+    stormline.spark,
     stormline.spouts.kafka,
     stormline.state,
     stormline.state.kafka,

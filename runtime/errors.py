@@ -193,6 +193,10 @@ class UnknownFunction(StormlineError, LookupError):
     """A DRPC function that nobody answers."""
 
 
+class NotAuditable(StormlineError):
+    """It cannot be told what a topology should have stored."""
+
+
 class InvalidMetric(StormlineError, ValueError):
     """A metric that cannot be registered."""
 

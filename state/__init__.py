@@ -11,6 +11,7 @@ from stormline.state.postgresql import PostgreSQLStore
 from stormline.state.redis import RedisStore
 from stormline.state.sqlite import SQLiteStore
 from stormline.state.store import Store
+from stormline.state.store_url import store_at
 
 __all__ = [
     "Aggregator",
@@ -37,4 +38,5 @@ __all__ = [
     "Top",
     "TransactionalMap",
     "persistent_aggregate",
+    "store_at",
 ]

@@ -111,6 +111,10 @@ class Count(Aggregator):
         """Return both counts together."""
         return int(one + other)
 
+    def stored(self, partial: Any) -> tuple[Any, ...]:
+        """Return the count; of no values 0, as in SQL."""
+        return (partial or 0,)
+
 
 class _OfNumbers(Aggregator):
     """Makes one column of a field.

@@ -41,6 +41,12 @@ class StoreConnection(Protocol):
     def fences(self, topology: str) -> Mapping[str, Fence]:
         """Return by scope all that is stored of a topology."""
 
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
 
@@ -54,8 +60,11 @@ class StoreConnection(Protocol):
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows; none where there is no such table."""
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or the first ones by their key; none where there is no such table."""
+
+    def count(self, table: Table) -> int:
+        """Return the number of rows; 0 where there is no such table."""
 
     def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows, each key once."""

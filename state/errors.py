@@ -29,6 +29,14 @@ class TableMismatch(StormlineError):
     """A table is not what the map that stores in it declares."""
 
 
+class NoSuchTable(StormlineError, LookupError):
+    """A store holds no map's table of this name."""
+
+
+class NoSuchKey(StormlineError, LookupError):
+    """A table holds no row of this key."""
+
+
 class CorruptRow(StormlineError, ValueError):
     """A row that the map cannot have written."""
 

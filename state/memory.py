@@ -36,8 +36,12 @@ class MemoryStore(Store):
     def __str__(self) -> str:
         return f"memory:{self.name}"
 
-    def connect(self) -> SQLiteConnection:
-        """Return the one connection, to be used by one transaction at a time."""
+    def connect(self, reads: bool = False) -> SQLiteConnection:
+        """Return the one connection, to be used by one transaction at a time.
+
+        Args:
+            reads (bool): Whether it is only to read.
+        """
         with _LOCK:
             if self.name not in _DATABASES:
                 _DATABASES[self.name] = connected(":memory:", self.timeout_secs), threading.Lock()

@@ -42,8 +42,11 @@ class MySQLStore(Store):
     def __str__(self) -> str:
         return str(self.url)
 
-    def connect(self) -> MySQLConnection:
+    def connect(self, reads: bool = False) -> MySQLConnection:
         """Return a new connection.
+
+        Args:
+            reads (bool): Whether it is only to read.
 
         Raises:
             MissingExtra: The driver is not installed.
@@ -62,4 +65,4 @@ class MySQLStore(Store):
             "user": unquote(parts.username or ""),
             "database": unquote(parts.path[1:]),
         }
-        return MySQLConnection(place, password_of(self, self.password) or "", self.timeout_secs, str(self))
+        return MySQLConnection(place, password_of(self, self.password) or "", self.timeout_secs, str(self), reads)

@@ -140,13 +140,15 @@ class MySQLConnection(SQLConnection):
     )
     errors = (pymysql.MySQLError, OSError)
 
-    def __init__(self, place: Mapping[str, Any], password: str, timeout_secs: float, store: str) -> None:
+    def __init__(self, place: Mapping[str, Any], password: str, timeout_secs: float, store: str, reads: bool) -> None:
         super().__init__(store)
         self._place = {**place, "password": password}
         self._timeout_secs = timeout_secs
         self.dialect = _MySQL("`", "%s", _TYPES, _KEY_TYPES, for_update=" FOR UPDATE")
         with self._told("connecting"):
             self._db = self._connected()
+        if reads:
+            return
         try:
             with self._told("making its own tables"):
                 self._make_own_tables()
@@ -265,7 +267,9 @@ class MySQLConnection(SQLConnection):
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction; others wait at the fence."""
         with self._told("beginning a transaction"):
-            self._run("START TRANSACTION READ ONLY" if reads else "START TRANSACTION")
+            if reads:  # of the next transaction alone: all that it reads is of one moment
+                self._run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY" if reads else "START TRANSACTION")
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""

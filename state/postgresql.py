@@ -54,8 +54,11 @@ class PostgreSQLStore(Store):
     def __str__(self) -> str:
         return f"postgresql:{self.dsn}"
 
-    def connect(self) -> PostgreSQLConnection:
+    def connect(self, reads: bool = False) -> PostgreSQLConnection:
         """Return a new connection.
+
+        Args:
+            reads (bool): Whether it is only to read.
 
         Raises:
             MissingExtra: The driver is not installed.
@@ -68,4 +71,4 @@ class PostgreSQLStore(Store):
         except ImportError as error:
             raise MissingExtra.of("postgresql", str(self), "psycopg") from error
         dsn = resolve_secret(self.dsn, f"the DSN of {self}") if is_reference(self.dsn) else self.dsn
-        return PostgreSQLConnection(dsn, password_of(self, self.password), self.timeout_secs, str(self))
+        return PostgreSQLConnection(dsn, password_of(self, self.password), self.timeout_secs, str(self), reads)

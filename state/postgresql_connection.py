@@ -63,10 +63,12 @@ class PostgreSQLConnection(SQLConnection):
     values = SQLValues({}, {ColumnType.TIMESTAMP: (datetime, in_utc)})
     errors = (psycopg.Error, OSError)
 
-    def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str) -> None:
+    def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str, reads: bool) -> None:
         super().__init__(store)
         with self._told("connecting"):
             self._db = self._connected(dsn, password, timeout_secs)
+        if reads:
+            return
         try:
             with self._told("making its own tables"):
                 self._make_own_tables()
@@ -193,7 +195,7 @@ class PostgreSQLConnection(SQLConnection):
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction; others wait at the fence."""
         with self._told("beginning a transaction"):
-            self._run("BEGIN READ ONLY" if reads else "BEGIN")
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if reads else "BEGIN")
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and lock it: a row of nothing but 0 where there was none."""

@@ -42,8 +42,11 @@ class RedisStore(Store):
     def __str__(self) -> str:
         return str(self.url)
 
-    def connect(self) -> RedisConnection:
+    def connect(self, reads: bool = False) -> RedisConnection:
         """Return a new connection.
+
+        Args:
+            reads (bool): Whether it is only to read.
 
         Raises:
             MissingExtra: The driver is not installed.

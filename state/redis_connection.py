@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import redis
@@ -162,6 +163,19 @@ class RedisConnection:
             found = self._client.mget(keys) if keys else []
         return {scope: self._fence(key, one) for scope, key, one in zip(scopes, keys, found, strict=True) if one}
 
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
+        with self._told("reading the fence"):
+            keys = [key.decode() for key in self._client.scan_iter(match=f"{FENCE}:*", count=1000)]
+        return sorted({key.removeprefix(f"{FENCE}:").partition(":")[0] for key in keys})
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+        with self._told(f"reading {MAPS!r}"):
+            found = self._client.hgetall(MAPS)
+        parts = {name.decode(): claim.decode().partition(" ") for name, claim in sorted(found.items())}
+        return {name: (topology, declared) for name, (topology, _, declared) in parts.items()}
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
         *numbers, earlier = fence
@@ -249,10 +263,18 @@ class RedisConnection:
                 rows[key] = self._row(table, key, held)
         return rows
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows."""
+    def count(self, table: Table) -> int:
+        """Return the number of rows."""
         with self._told(f"reading table {table.name!r}"):
-            found = self._client.hgetall(table.name)
+            return int(self._client.hlen(table.name))
+
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or some: a hash is in no order."""
+        with self._told(f"reading table {table.name!r}"):
+            if rows_max is None:
+                found = self._client.hgetall(table.name)
+            else:
+                found = dict(islice(self._client.hscan_iter(table.name), rows_max))
         rows = {}
         for field, held in found.items():
             key = self._key(table, field)

@@ -170,6 +170,19 @@ class SQLConnection(ABC):
             found = self._run(text, [topology])
         return {scope: self._fence(topology, scope, tuple(one)) for scope, *one in found}
 
+    def topologies(self) -> list[str]:
+        """Return the topologies of which something is stored; none where nobody has stored."""
+        text = statement("SELECT DISTINCT topology FROM $fence ORDER BY topology", fence=FENCE)
+        with self._told("reading the fence"):
+            return [topology for (topology,) in self._run(text)] if self._columns(FENCE) else []
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Return whose each map's table is, and what that map declares, by its name."""
+        text = statement("SELECT name, topology, declared FROM $maps ORDER BY name", maps=MAPS)
+        with self._told(f"reading {MAPS!r}"):
+            found = self._run(text) if self._columns(MAPS) else []
+        return {name: (topology, declared) for name, topology, declared in found}
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
         columns = ["topology", "scope", "epoch", "txid", "attempt", "commit_id", "earlier"]
@@ -243,13 +256,22 @@ class SQLConnection(ABC):
         """Return the columns after the key, with commas between."""
         return self.dialect.names(columns_of(table)[len(table.key) :])
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows; none where there is no such table."""
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows, or the first ones by their key; none where there is no such table."""
         columns, name = self.dialect.names(columns_of(table)), self.dialect.name(table.name)
+        text = statement("SELECT $columns FROM $name", columns=columns, name=name)
+        if rows_max is not None:
+            key = self.dialect.names([column.name for column in table.key])
+            text += statement(" ORDER BY $key LIMIT $rows", key=key, rows=str(rows_max))
         with self._told(f"reading table {table.name!r}"):
-            there = bool(self._columns(table.name))
-            found = self._run(statement("SELECT $columns FROM $name", columns=columns, name=name)) if there else []
+            found = self._run(text) if self._columns(table.name) else []
         return self._rows(table, found)
+
+    def count(self, table: Table) -> int:
+        """Return the number of rows; 0 where there is no such table."""
+        text = statement("SELECT count(*) FROM $name", name=self.dialect.name(table.name))
+        with self._told(f"reading table {table.name!r}"):
+            return int(self._run(text)[0][0]) if self._columns(table.name) else 0
 
     def _rows(self, table: Table, found: Sequence[tuple[Any, ...]]) -> dict[Key, Row]:
         """Return rows that were read with their keys."""

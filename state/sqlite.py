@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stormline.state.errors import InvalidStore
+from stormline.state.errors import InvalidStore, StoreFailed
 from stormline.state.sqlite_connection import SQLiteConnection, connected
 from stormline.state.store import Store
 
@@ -40,11 +40,23 @@ class SQLiteStore(Store):
     def __str__(self) -> str:
         return f"sqlite:{self.path}"
 
-    def connect(self) -> SQLiteConnection:
-        """Return a new connection."""
+    def connect(self, reads: bool = False) -> SQLiteConnection:
+        """Return a new connection.
+
+        Args:
+            reads (bool): Whether it is only to read.
+
+        Raises:
+            StoreFailed: There is no file to read, or it is no database.
+            StoreUnavailable: Others keep it locked.
+        """
 
         def open_file() -> sqlite3.Connection:
             path = Path(self.path)
+            if reads:
+                if not path.is_file():
+                    raise StoreFailed(f"there is no database at {self}; nothing was made: check the path")
+                return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", self.timeout_secs, uri=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             return connected(str(path), self.timeout_secs)
 

@@ -30,8 +30,12 @@ class Store(ABC):
     """
 
     @abstractmethod
-    def connect(self) -> StoreConnection:
-        """Return a new connection; Stormline's own tables are there."""
+    def connect(self, reads: bool = False) -> StoreConnection:
+        """Return a new connection; Stormline's own tables are there.
+
+        Args:
+            reads (bool): Whether it is only to read: then nothing is made, and what is missing is missing.
+        """
 
     @abstractmethod
     def __str__(self) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from stormline.state.columns import Column
+from stormline.state.columns import Column, ColumnType
 
 TXID = "txid"
 PREV = "prev_"
 RESERVED = "stormline_"
 REMOVED = "_removed"
+
+_DESCRIBED = re.compile(r"(?P<kind>[a-z-]+) map \((?P<key>[^()]+)\) -> \((?P<value>[^()]+)\)")
 
 Key = tuple[Any, ...]
 Values = tuple[Any, ...]
@@ -59,6 +62,19 @@ class Table:
         key = ", ".join(f"{column.name} {column.type.value}" for column in self.key)
         value = ", ".join(f"{column.name} {column.type.value}" for column in self.value)
         return f"{self.kind.value} map ({key}) -> ({value})"
+
+    @classmethod
+    def of_description(cls, name: str, described: str) -> Table:
+        """Return the table whose `described()` this is; raise ValueError where it is none's."""
+        found = _DESCRIBED.fullmatch(described)
+        if found is None:
+            raise ValueError(f"{described!r} describes no map")
+        return cls(name, Kind(found["kind"]), _columns(found["key"]), _columns(found["value"]))
+
+
+def _columns(described: str) -> tuple[Column, ...]:
+    parts = (column.split(" ") for column in described.split(", "))
+    return tuple(Column(name, ColumnType(kind)) for name, kind in parts)
 
 
 def rows_by_column(table: Table, rows: Mapping[Key, Row]) -> RowColumns:

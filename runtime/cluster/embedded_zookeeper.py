@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from stormline.runtime.cluster.state_dir import check_state_room, in_use, keep_to_user, used_by
@@ -47,7 +48,7 @@ class EmbeddedZooKeeper:
     """
 
     def __init__(self, spark: Any, data_dir: Path, *, lock_wait_secs: float = LOCK_WAIT_SECS) -> None:
-        gateway = getattr(spark, "_gateway", spark)
+        gateway = spark if isinstance(spark, JavaGateway) else spark._gateway
         jvm = gateway.jvm
         self.data_dir = Path(data_dir).resolve()
         self._files = self.data_dir / "version-2"

@@ -11,6 +11,7 @@ from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.coordination.compatibility import check_spout_kind
 from stormline.runtime.coordination.progress import Snapshot
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.tasks.commit_participants import CommitResources
 from stormline.runtime.tasks.task_environment import registry_of
 from stormline.topology.plan import Plan
 
@@ -25,10 +26,19 @@ class InProcessCluster(Cluster):
             one stopped. None: one of its own.
         slots (int): number of Spark tasks of a stage that it stands for.
         at_commit (bool): whether committers get their tuples only at the commit, as on Spark where they get few.
+        resources (CommitResources | None): what takes part in commits, where it is to be something else than bolts ask
+            for; None: what they ask for.
     """
 
-    def __init__(self, server: MemoryStateServer | None = None, slots: int = 2, at_commit: bool = False) -> None:
+    def __init__(
+        self,
+        server: MemoryStateServer | None = None,
+        slots: int = 2,
+        at_commit: bool = False,
+        resources: CommitResources | None = None,
+    ) -> None:
         super().__init__()
+        self._resources = resources
         self.server = server or MemoryStateServer()
         self._slots = slots
         self._at_commit = at_commit
@@ -50,4 +60,5 @@ class InProcessCluster(Cluster):
             ),
             lambda env: InProcessEngine(env, self._slots, self._at_commit),
             on_wave,
+            resources=self._resources,
         )

@@ -13,6 +13,7 @@ from stormline.runtime.coordination.topology_runner import TopologyRunner
 from stormline.runtime.messages.engine import Engine
 from stormline.runtime.state.state_store import OnLost, StateStore
 from stormline.runtime.state.transactional_state import offer_state
+from stormline.runtime.tasks.commit_participants import CommitResources
 from stormline.runtime.tasks.debug_log import show_debug
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.world import REAL, World
@@ -31,6 +32,7 @@ def start_topology(
     on_wave: Callable[[Snapshot], None] | None = None,
     zookeeper_hosts: str = "",
     world: World = REAL,
+    resources: CommitResources | None = None,
 ) -> TopologyHandle:
     """Take the ownership of a topology and run it in a thread of its own; on an error nothing is left open."""
     configs = {"its configuration": plan.config}
@@ -57,7 +59,7 @@ def start_topology(
     store = open_store(on_lost)
     try:
         plan = dataclasses.replace(plan, config=run_conf(plan, name, zookeeper_hosts))
-        env = TaskEnvironment(plan, store.epoch, offer_state(store), world)
+        env = TaskEnvironment(plan, store.epoch, offer_state(store), world, resources)
         runner = TopologyRunner(env, make_engine(env), store, Progress(world, plan.topology_id, on_wave=on_wave))
     except BaseException:
         store.close()

@@ -17,8 +17,8 @@ from typing import Any
 
 from stormline.runtime.errors import StateCorrupt, StateTooLarge
 from stormline.runtime.messages.wave import PartitionBatch
-from stormline.runtime.state.rotating_state import RotatingState
-from stormline.runtime.state.state_store import Op, Put, StateStore
+from stormline.runtime.state.rotating_state import RotatingState, path_of
+from stormline.runtime.state.state_store import Op, Put, StateStore, ValueReader
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.errors import shown
 
@@ -93,6 +93,28 @@ def record_of(attempt: TransactionAttempt) -> Put:
     return Put(COMMITTED, {"txid": attempt.transaction_id, "attempt": attempt.attempt_id})
 
 
+def committed_in(state: ValueReader) -> int:
+    """Return the last committed transaction that a state holds; 0: none. Raise `StateCorrupt`."""
+    try:
+        value = state.get(COMMITTED)
+    except KeyError:
+        return 0
+    if not (isinstance(value, dict) and type(value.get("txid")) is int and value["txid"] > 0):
+        raise StateCorrupt(
+            f"the committed transaction is stored as {shown(value, 200)}, expected a txid; nothing was changed"
+        )
+    return int(value["txid"])
+
+
+def stored_batch(state: ValueReader, txid: int) -> Batch | None:
+    """Return what a state holds of a batch that is fixed; None where it holds nothing. Raise `StateCorrupt`."""
+    try:
+        batch = _from_value(txid, state.get(path_of(BATCHES, txid)))
+    except KeyError:
+        return None
+    return batch if batch.fixed else None
+
+
 class Batches:
     """The stored batches of one topology. Every change is durable when the call returns.
 
@@ -103,21 +125,10 @@ class Batches:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._state = RotatingState(store, BATCHES)
-        self.found_committed = self._read_committed()
+        self.found_committed = committed_in(store)
         last = max(self.found_committed, 1)
         self.known = {txid: _from_value(txid, self._state[txid]) for txid in self._state.txids() if txid >= last}
         self._check()
-
-    def _read_committed(self) -> int:
-        try:
-            value = self._store.get(COMMITTED)
-        except KeyError:
-            return 0
-        if not (isinstance(value, dict) and type(value.get("txid")) is int and value["txid"] > 0):
-            raise StateCorrupt(
-                f"the committed transaction is stored as {shown(value, 200)}, expected a txid; nothing was changed"
-            )
-        return int(value["txid"])
 
     def _check(self) -> None:
         txids = list(self.known)

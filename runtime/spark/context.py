@@ -75,7 +75,7 @@ def start_spark(
     for directory in local_dirs(settings.get("spark.local.dir", "") or ""):
         _check_room(directory)
     _stopping.clear()
-    with _quiet(verbose, on_output), _handler_kept(signal.SIGINT):
+    with quiet(verbose, on_output), _handler_kept(signal.SIGINT):
         try:
             sc = SparkContext(conf=settings)
         except Exception as error:
@@ -164,7 +164,7 @@ def _handler_kept(number: signal.Signals) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(verbose: bool, on_output: Callable[[str], None] | None = None) -> Iterator[None]:
+def quiet(verbose: bool, on_output: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold back what the JVM prints while it starts; print it if the start fails, and what comes until Spark's stop."""
     if verbose and on_output is None:
         yield

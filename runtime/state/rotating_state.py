@@ -11,6 +11,13 @@ from stormline.runtime.state.state_store import Delete, Put, StateStore, check_p
 TXID_DIGITS = 12
 
 
+def path_of(directory: str, txid: int) -> str:
+    """Return the path of a txid's value below a directory of a store."""
+    if not 0 < txid < 10**TXID_DIGITS:
+        raise InvalidPath(f"txid {txid}: expected a whole number from 1 to {10**TXID_DIGITS - 1}")
+    return f"{directory}/{txid:0{TXID_DIGITS}}"
+
+
 class RotatingState:
     """The values below one directory of a state store, by txid; as old as the store, and as durable.
 
@@ -56,9 +63,7 @@ class RotatingState:
 
     def path(self, txid: int) -> str:
         """Return the path of a txid's value in the store."""
-        if not 0 < txid < 10**TXID_DIGITS:
-            raise InvalidPath(f"txid {txid}: expected a whole number from 1 to {10**TXID_DIGITS - 1}")
-        return f"{self._directory}/{txid:0{TXID_DIGITS}}"
+        return path_of(self._directory, txid)
 
     def _check_next(self, txid: int, txids: list[int]) -> None:
         expected = txids[-1] + 1 if txids else 1

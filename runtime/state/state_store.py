@@ -22,11 +22,15 @@ CheckState = Callable[[Any, Any, "ReadableState", str, str], None]
 and declared, the state, the topology's id, and where that is."""
 
 
-class ReadableState(Protocol):
-    """State before anybody owns it: it can be read."""
+class ValueReader(Protocol):
+    """State as one reads it who need not own it."""
 
     def get(self, path: str) -> Any:
         """Return the value at `path`; raise `KeyError` where there is none."""
+
+
+class ReadableState(ValueReader, Protocol):
+    """State before anybody owns it: it can be read."""
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names directly below `path`."""

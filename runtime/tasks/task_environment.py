@@ -89,11 +89,17 @@ class TaskEnvironment:
 
     Several threads fill its dicts, and lock nothing: what is made first, by `setdefault`, is what all of them get.
 
-    `driver_conf`: what each `conf` holds in the driver, and in no other process.
+    `driver_conf`: what each `conf` holds in the driver, and in no other process. `resources`: those of commits, where
+    they are to be others than bolts ask for.
     """
 
     def __init__(
-        self, plan: Plan, epoch: int, driver_conf: Mapping[str, Any] = MappingProxyType({}), world: World = REAL
+        self,
+        plan: Plan,
+        epoch: int,
+        driver_conf: Mapping[str, Any] = MappingProxyType({}),
+        world: World = REAL,
+        resources: CommitResources | None = None,
     ) -> None:
         self.plan = plan
         self.world = world
@@ -107,7 +113,7 @@ class TaskEnvironment:
         self._basic_bolts: dict[int, IBasicBolt] = {}
         self.emitters = Emitters(world, self._made_emitter, plan.stages[0].placement is Placement.DRIVER)
         self.commit_threads = CommitThreads(world)
-        self.commit_resources = CommitResources(world)
+        self.commit_resources = resources or CommitResources(world)
         self.groups = commit_groups(plan)
         self.calls = Calls(world)
         self.closed = world.event()

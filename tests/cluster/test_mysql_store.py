@@ -13,6 +13,7 @@ import pytest
 from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
+from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -148,3 +149,7 @@ def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: A
     with pytest.raises(InvalidStore, match=r"not shown here, expected mysql://user@host:port/database") as caught:
         made()
     assert "hunter22" not in str(caught.value)
+
+
+class TestInspectedMySQLStore(InspectedStoreContract, OneMomentContract):
+    pass

@@ -13,6 +13,7 @@ import pytest
 from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFailed, StoreUnavailable
 from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
+from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
@@ -201,3 +202,7 @@ def test_a_password_is_read_where_the_connection_is_made(
     whole = PostgreSQLStore("env:STORE_DSN")
     assert words(whole).items() == {"cat": 1}
     assert str(whole) == "postgresql:env:STORE_DSN"
+
+
+class TestInspectedPostgreSQLStore(InspectedStoreContract, OneMomentContract):
+    pass

@@ -12,6 +12,7 @@ import redis
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreMismatch, StoreUnavailable, TableMismatch
 from stormline.state import RedisStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract
+from tests.contracts.inspected_store import InspectedStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, successor, words
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract
@@ -158,3 +159,7 @@ def test_a_url_that_is_none_or_holds_a_password_is_refused_and_not_shown(made: A
     with pytest.raises(InvalidStore, match=r"not shown here, expected redis://host:port/0") as caught:
         made()
     assert "hunter22" not in str(caught.value)
+
+
+class TestInspectedRedisStore(InspectedStoreContract):
+    pass

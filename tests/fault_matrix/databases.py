@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL, STORE_STOPS
+from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL, SQLITE, STORE_STOPS
 from tests.fault_matrix.row import NO_SINK, ONE_PROCESS, Open, Row
 
 ROWS = (
@@ -86,7 +86,7 @@ ROWS = (
         simulated=(
             "job: zombie",
             "driver: paused",
-            f"{FLIGHTS}test_a_stored_transaction_is_skipped_and_an_older_driver_is_refused",
+            f"{SQLITE}test_a_driver_that_was_taken_over_stores_nothing",
         ),
         real=(
             "driver-stop",

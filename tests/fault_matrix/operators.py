@@ -18,6 +18,7 @@ from tests.fault_matrix.node_ids import (
     ON_SPARK,
     SET_BACK,
     SIMULATED,
+    SQLITE,
     STORE,
     ZK_CONTRACT,
     ZK_FOREIGN,
@@ -107,7 +108,7 @@ ROWS = (
         key="operator-another-id",
         fault="submits a topology under another id, with the database of the old one",
         must="the database's fence refuses it: it would count all once more",
-        simulated=(f"{FLIGHTS}test_a_stored_transaction_is_skipped_and_an_older_driver_is_refused",),
+        simulated=(f"{SQLITE}test_a_table_belongs_to_one_topology",),
         real=Open("the database is the same in the double"),
     ),
     Row(

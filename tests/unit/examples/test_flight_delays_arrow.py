@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from types import ModuleType
@@ -10,13 +11,13 @@ from typing import Any
 import pytest
 
 from examples import flight_delays, flight_delays_arrow
-from examples.flight_store import FlightStore
 from stormline import FailedException
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
+from stormline.state.persistent_aggregate import PartialBatches
+from stormline.state.sqlite_connection import SQLiteConnection
 from tests.kits.flights import Results, expected_results, stored_results
 
 ROWS = 95
-DATABASES = {flight_delays: "FLIGHT_DELAYS_DATABASE", flight_delays_arrow: "FLIGHT_DELAYS_ARROW_DATABASE"}
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def flights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def results(example: ModuleType, database: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, int]:
     """Run an example to its end; return what it stored, and how many attempts were replayed."""
-    monkeypatch.setenv(DATABASES[example], str(database))
+    monkeypatch.setenv("FLIGHT_DELAYS_STORE", f"sqlite:{database}")
     with InProcessCluster() as cluster:
         handle = cluster.submit_topology("flights", example.config, example.topology())
         try:
@@ -62,29 +63,27 @@ def test_rows_columns_and_pandas_come_to_the_same(
     assert by_columns == by_rows == expected_results(flights)
     assert ("HA", 1, 0, 0) in by_columns["carriers"]
     assert bool(replayed) == replays
-    lines = flight_delays_arrow.report().splitlines()
-    assert lines[0] == f"{ROWS} flights in 10 transactions, in {tmp_path / 'columns.sqlite'}"
+    assert flight_delays_arrow.report().splitlines()[0] == f"{ROWS} flights, in sqlite:{tmp_path / 'rows.sqlite'}"
 
 
 def fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail the first transaction while it is processed, and 2 and 5 after their effects."""
-    finish, add = flight_delays_arrow.PartialCounts.finish_batch, FlightStore.add
-    failed: set[int] = set()
+    finish, commit = PartialBatches.finish_batch, SQLiteConnection.commit
+    failed, commits = set[int](), itertools.count(1)
 
     def finish_or_fail(self: Any) -> None:
         finish(self)
-        if self.batches and not failed:
+        if self.groups and not failed:
             failed.add(0)
             raise FailedException("after it emitted")
 
-    def add_and_fail(self: Any, token: Any, *counts: Any) -> None:
-        add(self, token, *counts)
-        if token.txid in (2, 5) and token.txid not in failed:
-            failed.add(token.txid)
+    def commit_and_fail(self: Any) -> None:
+        commit(self)
+        if next(commits) in (2, 6):
             raise FailedException("after the effect")
 
-    monkeypatch.setattr(flight_delays_arrow.PartialCounts, "finish_batch", finish_or_fail)
-    monkeypatch.setattr(FlightStore, "add", add_and_fail)
+    monkeypatch.setattr(PartialBatches, "finish_batch", finish_or_fail)
+    monkeypatch.setattr(SQLiteConnection, "commit", commit_and_fail)
 
 
 def test_the_spout_of_the_example_emits_columns(flights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

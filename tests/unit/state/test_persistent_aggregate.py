@@ -65,7 +65,7 @@ def expected(rows: list[Row]) -> dict[Any, Any]:
         ns = [n for _, _, n in members if n is not None]
         some = (sum(ns), min(ns), max(ns), statistics.fmean(ns), float(sum(ns)), len(ns)) if ns else (None,) * 6
         sets = (len(set(ns)), set(ns), sorted(ns, reverse=True)[:2]) if ns else (None,) * 3
-        found[key] = (len(members), len(ns) or None, *some, *sets, key[0])
+        found[key] = (len(members), len(ns), *some, *sets, key[0])
     return found
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from stormline.runtime.spark.context import _quiet, _readers
+from stormline.runtime.spark.context import _readers, quiet
 from tests.kits.components import eventually
 
 
 def printed(verbose: bool, on_output: Callable[[str], None] | None) -> None:
     """Print as the JVM does: it was started within, so standard error is what it was then."""
-    with _quiet(verbose, on_output):
+    with quiet(verbose, on_output):
         child = os.dup(2)
         for text in (b"starting\n", b"almost\n"):  # the second one is read when the first one has been dealt with
             os.write(child, text)

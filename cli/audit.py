@@ -1,0 +1,129 @@
+"""`stormline audit`: works out once more what a topology has stored, and names what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stormline.cli.conf import conf_option
+from stormline.cli.held_values import as_json, table_text
+from stormline.cli.target import TARGET_HELP, load_target
+from stormline.topology.compiler import compile_topology
+from stormline.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from stormline.runtime.audit.audit import AuditReport
+    from stormline.runtime.zookeeper.reading import ZooKeeperReader
+
+SHOWN_MAX = 20
+
+
+@click.command("audit", epilog=TARGET_HELP)
+@click.argument("target", metavar="MODULE[:ATTR]")
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current directory.",
+)
+@conf_option
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
+)
+@click.pass_context
+def audit_command(
+    context: click.Context, /, target: str, state_dir: Path | None, conf: dict[str, Any], form: str
+) -> None:
+    """Work out once more what a topology has stored, and name what differs.
+
+    Reads all committed batches again, in this process, works out the values of the maps, and compares them with what
+    the stores hold. It changes nothing, neither there nor in ZooKeeper, and the topology may run meanwhile. The exit
+    code is 1 where a row differs. docs/state.md says which topologies can be audited.
+
+    Example: stormline audit examples.stored_words
+    """
+    from stormline.runtime.audit.audit import audit  # other commands do without
+    from stormline.runtime.audit.auditable_part import auditable_part
+    from stormline.runtime.cluster.state_dir import default_state_dir
+
+    loaded = load_target(target)
+    config = {**loaded.config, **conf}
+    compile_topology(loaded.topology, config)
+    auditable_part(loaded.topology)  # what cannot be audited shows before anything starts
+    with _state(loaded.topology, config, state_dir or default_state_dir(loaded.topology.id)) as state:
+        report = audit(loaded.topology, config, state)
+    click.echo(json.dumps(_as_json(report), indent=2) if form == "json" else _text(report))
+    context.exit(1 if report.differ else 0)
+
+
+@contextmanager
+def _state(topology: Topology, config: Mapping[str, Any], state_dir: Path) -> Iterator[ZooKeeperReader]:
+    from stormline.runtime.cluster.local_cluster import zookeeper_hosts
+    from stormline.runtime.cluster.state_copy import served_copy
+
+    hosts = zookeeper_hosts(config)
+    if hosts is not None:
+        with _reader(topology, config, hosts) as reader:
+            yield reader
+        return
+    with served_copy(state_dir) as hosts, _reader(topology, config, hosts) as reader:
+        yield reader
+
+
+@contextmanager
+def _reader(topology: Topology, config: Mapping[str, Any], hosts: str) -> Iterator[ZooKeeperReader]:
+    from stormline.runtime.tasks.task_environment import registry_of
+    from stormline.runtime.zookeeper.reading import ZooKeeperReader
+    from stormline.runtime.zookeeper.security import ZooKeeperSecurity
+    from stormline.topology.config import ZOOKEEPER_CONNECTION_TIMEOUT_MS, ZOOKEEPER_ROOT, setting
+
+    reader = ZooKeeperReader.open(
+        hosts,
+        setting(config, ZOOKEEPER_ROOT),
+        topology.id,
+        registry_of(compile_topology(topology, config)),
+        connection_timeout_ms=setting(config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+        security=ZooKeeperSecurity.of(config),
+    )
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def _text(report: AuditReport) -> str:
+    lines = []
+    for table in report.tables:
+        where = f"table {table.table!r} of {table.store}, at transaction {table.txid}"
+        if not table.differences:
+            lines.append(f"{where}: all {table.rows:,} rows are as worked out")
+            continue
+        lines.append(f"{where}: {len(table.differences):,} of {table.rows:,} rows differ")
+        shown = [(one.key, one.stored, one.recomputed) for one in table.differences[:SHOWN_MAX]]
+        lines += [f"  {line}" for line in table_text(["key", "stored", "worked out"], shown).splitlines()]
+        if len(table.differences) > SHOWN_MAX:
+            lines.append(f"  and {len(table.differences) - SHOWN_MAX:,} more; --format json names them all")
+    lines += [f"not audited: {why}" for why in report.left_out.values()]
+    return "\n".join(lines)
+
+
+def _as_json(report: AuditReport) -> Any:
+    tables = [
+        {
+            "store": table.store,
+            "table": table.table,
+            "txid": table.txid,
+            "rows": table.rows,
+            "differences": [
+                {"key": as_json(one.key), "stored": as_json(one.stored), "worked_out": as_json(one.recomputed)}
+                for one in table.differences
+            ],
+        }
+        for table in report.tables
+    ]
+    return {"topology": report.topology, "tables": tables, "left_out": dict(report.left_out)}

@@ -1,0 +1,25 @@
+"""For queries of Structured Streaming: the stores of `stormline.state` as their sink, each batch once.
+
+from stormline.spark import register
+
+register(spark)
+counts.writeStream.format("stormline").queryName("counts").option("store", "sqlite:counts.sqlite")…
+"""
+
+from typing import TYPE_CHECKING
+
+from stormline.runtime.spark.stream_sink import StormlineDataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["StormlineDataSource", "register"]
+
+
+def register(spark: "SparkSession") -> None:
+    """Let a session know the format "stormline".
+
+    Args:
+        spark (SparkSession): The session whose queries write it.
+    """
+    spark.dataSource.register(StormlineDataSource)
