@@ -39,8 +39,8 @@ class Stage(Enum):
 class Running:
     """What has begun and not ended: consecutive transactions, recorded together.
 
-    `begun_before`: the last transaction of which an effect may have happened before these began. `revoked_from`: the first
-    of them that was taken back, if any.
+    `begun_before`: the last transaction of which an effect may have happened before these began. `revoked_from`: the
+    first of them that was taken back, if any.
     """
 
     results: tuple[AttemptResult, ...]
