@@ -1,7 +1,7 @@
 """StepOracle: what is right of a store, in which several transactions may become durable in one step.
 
-Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 5 (complete input), law 6 (fencing), law 7
-(one execution).
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 5 (complete input), law 6 (fencing),
+law 7 (one execution).
 """
 
 from __future__ import annotations
