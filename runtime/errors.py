@@ -81,7 +81,8 @@ class NotCommitting(StormlineError, RuntimeError):
         return cls(
             f"component {component!r} asks to take part in the commit of {attempt}, which does not run here now; use "
             "a store in finish_batch() of a committer, or of a bolt downstream of one, with the attempt that its "
-            "prepare() was given; where a bolt declares gathers, its prepare() and execute() run before the commit"
+            "prepare() was given, or in commit() of an ICommitterTransactionalSpout's emitter; where a bolt declares "
+            "gathers, its prepare() and execute() run before the commit"
         )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
-from stormline.state.errors import InvalidAggregate
+from stormline.state.errors import InvalidAggregate, RefusedValue
+from stormline.state.order_check import depends_on_order
 
 
 class Aggregator(ABC):
@@ -46,12 +51,16 @@ class Aggregator(ABC):
 
     @abstractmethod
     def combine(self, one: Any, other: Any) -> Any:
-        """Return the partial result of two together; in whatever order they come, the same.
+        """Return the partial result of two together, never None; in whatever order they come, the same.
 
         Args:
             one (Any): A partial result, which may be changed.
             other (Any): Another one, which may not.
         """
+
+    def named(self) -> str:
+        """Return what messages call `combine`."""
+        return f"{type(self).__name__}.combine"
 
     def stored(self, partial: Any) -> tuple[Any, ...]:
         """Return a partial result as values of the columns.
@@ -68,6 +77,16 @@ class Aggregator(ABC):
             values (tuple[Any, ...]): Those of the columns.
         """
         return values[0]
+
+
+def _ordered(aggregator: Aggregator, value: Any) -> Any:
+    """Return a value that is equal to itself: NaN is not, and what is made of it depends on the order of tuples."""
+    if value != value:
+        raise RefusedValue(
+            f"{type(aggregator).__name__} of field {aggregator.field!r} is given {value!r}, which compares with "
+            "nothing, not even itself; leave it out, or emit None in its place"
+        )
+    return value
 
 
 class Count(Aggregator):
@@ -113,6 +132,17 @@ class _OfNumbers(Aggregator):
         """Return the value."""
         return value
 
+    def stored(self, partial: Any) -> tuple[Any, ...]:
+        """Return it as its column has it: an int is stored as the float or Decimal that it is, a bool as the int."""
+        if type(partial) in _EXACT.get(self.type, ()):
+            with contextlib.suppress(OverflowError):  # the column says that it does not take it
+                partial = self.type(partial)
+        return (partial,)
+
+
+_EXACT: dict[type, tuple[type, ...]] = {int: (bool,), float: (bool, int), Decimal: (bool, int)}
+"""The other types whose values a column's type has too."""
+
 
 class Sum(_OfNumbers):
     """The sum of a field's values."""
@@ -125,6 +155,10 @@ class Sum(_OfNumbers):
 class Min(_OfNumbers):
     """The least of a field's values."""
 
+    def first(self, value: Any) -> Any:
+        """Return the value, which is no NaN."""
+        return _ordered(self, value)
+
     def combine(self, one: Any, other: Any) -> Any:
         """Return the lesser."""
         return min(one, other)
@@ -132,6 +166,10 @@ class Min(_OfNumbers):
 
 class Max(_OfNumbers):
     """The greatest of a field's values."""
+
+    def first(self, value: Any) -> Any:
+        """Return the value, which is no NaN."""
+        return _ordered(self, value)
 
     def combine(self, one: Any, other: Any) -> Any:
         """Return the greater."""
@@ -185,7 +223,7 @@ class Distinct(Aggregator):
 
     def first(self, value: Any) -> set[Any]:
         """Return a set of it."""
-        return {value}
+        return {_ordered(self, value)}
 
     def combine(self, one: set[Any], other: set[Any]) -> set[Any]:
         """Return both together."""
@@ -224,11 +262,14 @@ class Top(Aggregator):
 
     def first(self, value: Any) -> list[Any]:
         """Return a list of it."""
-        return [value]
+        return [_ordered(self, value)]
 
     def combine(self, one: list[Any], other: list[Any]) -> list[Any]:
         """Return the greatest of both."""
         return heapq.nlargest(self.count, [*one, *other])
+
+
+_UNCHANGING = frozenset({int, float, str, bytes, bool, Decimal, datetime, date})
 
 
 class Reduce(Aggregator):
@@ -237,7 +278,7 @@ class Reduce(Aggregator):
     Args:
         field (str): The field.
         combine (Callable[[Any, Any], Any]): Returns one value of two, in whatever order they come, and however they are
-            put together, the same. It travels to the executors: a function of a module.
+            put together, the same: it is tried with the first values. It travels to the executors.
         type (type): The column's.
         identity (Any): What stands for no values at all; None: nothing is stored then.
 
@@ -250,6 +291,7 @@ class Reduce(Aggregator):
         if not callable(combine):
             raise InvalidAggregate(f"Reduce of field {field!r} is given {combine!r}, expected a function of two values")
         self._combine = combine
+        self._tried = False
         self.type = type
         self.identity = identity
 
@@ -258,12 +300,32 @@ class Reduce(Aggregator):
         return {name: self.type}
 
     def first(self, value: Any) -> Any:
-        """Return the value."""
-        return value
+        """Return the value; a copy where the function might change it, which is the tuple's."""
+        return value if type(value) in _UNCHANGING else copy.deepcopy(value)
 
     def combine(self, one: Any, other: Any) -> Any:
-        """Return what the function makes of both."""
+        """Return what the function makes of both.
+
+        Args:
+            one (Any): A partial result, which may be changed.
+            other (Any): Another one, which may not.
+
+        Raises:
+            InvalidAggregate: What it makes depends on their order; nothing of the transaction is stored.
+        """
+        if not self._tried and one != other:
+            self._tried = True
+            how = depends_on_order(self._combine, one, other)
+            if how is not None:
+                raise InvalidAggregate(
+                    f"{self.named()} of field {self.field!r} {how}: what is stored would depend on which task is "
+                    "faster; let it make the same in whatever order, or store by a committer of your own"
+                )
         return self._combine(one, other)
+
+    def named(self) -> str:
+        """Return what messages call it."""
+        return f"the function {getattr(self._combine, '__qualname__', self._combine)} of Reduce"
 
     def stored(self, partial: Any) -> tuple[Any, ...]:
         """Return the value, or what stands for none."""

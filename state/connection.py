@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import Key, Row, RowColumns, Table
 
 
 class StoreConnection(Protocol):
@@ -23,6 +24,13 @@ class StoreConnection(Protocol):
     @property
     def native(self) -> Any:
         """What the user's own SQL is run on."""
+
+    def own_sql(self) -> AbstractContextManager[Any]:
+        """Give `native` to the user's own SQL, for a block that must not end the transaction.
+
+        Raises:
+            StoreFailed: it did, or tried to.
+        """
 
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction, which waits for others on the same rows, or the same file; not where it only reads."""
@@ -49,8 +57,17 @@ class StoreConnection(Protocol):
     def read_all(self, table: Table) -> dict[Key, Row]:
         """Return all rows; none where there is no such table."""
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows, each key once."""
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Insert or replace rows of a map that is not opaque, each key once, of which nobody knows what is there.
+
+        A row that this transaction's txid, or a newer one, has stored is left alone, and so is one whose txid is none.
+
+        Returns:
+            Whether there was no such row. If there was one, others may have been left alone as well.
+        """
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""
@@ -78,6 +95,9 @@ class StoreConnection(Protocol):
 
     def rollback(self) -> None:
         """Undo all."""
+
+    def reset(self) -> None:
+        """Let the session be as a new connection's: own SQL may have left settings or temporary tables in it."""
 
     def close(self) -> None:
         """Let go of it."""

@@ -45,7 +45,8 @@ class DatabaseTransaction:
         self.lock = lock
         self.held: list[CommitToken] = []
         self.broken: BaseException | None = None
-        self.over = False
+        self.over = self.aborted = False
+        self.own_sql = False
         self.made: set[str] = set()
         self._first = token
         self._rows: dict[str, GroupedRows] = {}
@@ -98,14 +99,14 @@ class DatabaseTransaction:
         for name, rows in self._rows.items():
             rows.remember(self._caches[name])
         self.resource.committed(self._first, self._left)
-        self.resource.give_back(self.connection)
+        self.resource.give_back(self.connection, self.own_sql)
 
     def abort(self) -> None:
         """Roll it back, and close the connection: nobody knows in what state it is."""
         with self.lock:
             if self.over:
                 return
-            self.over = True
+            self.over = self.aborted = True
             try:
                 self.connection.rollback()
             except Exception:

@@ -21,6 +21,10 @@ class StoreFailed(StormlineError):
     """The database refuses what a replay would ask for again."""
 
 
+class RowRefused(StoreFailed):
+    """The database refuses one of many rows, and does not say which."""
+
+
 class TableMismatch(StormlineError):
     """A table is not what the map that stores in it declares."""
 

@@ -152,10 +152,31 @@ class SnapshottableMap:
     Args:
         map (StateMap): Where it is stored.
         key (Hashable): The key of its row.
+
+    Raises:
+        InvalidStore: `map` is none, or does not take `key`.
     """
 
     map: StateMap
     key: Hashable = "total"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.map, StateMap):
+            raise InvalidStore(f"a SnapshottableMap is one value of {self.map!r}, expected a map of a store")
+        spec = self.map.spec
+        row = self.key if len(spec.key) > 1 else (self.key,)
+        if not isinstance(row, tuple) or len(row) != len(spec.key):
+            raise InvalidStore(
+                f"a SnapshottableMap of table {spec.name!r} has the key {self.key!r}, expected a tuple of "
+                f"{len(spec.key)}: {spec.described()}"
+            )
+        for column, part in zip(spec.key, row, strict=True):
+            problem = column.problem(part)
+            if problem is not None:
+                raise InvalidStore(
+                    f"a SnapshottableMap of table {spec.name!r} has the key {self.key!r}: column {column.name!r} does "
+                    f"not take {part!r}, which {problem}; give it another: SnapshottableMap(map, key)"
+                )
 
     def begin_commit(self, context: TopologyContext, attempt: TransactionAttempt) -> OpenValue:
         """Return the value as the commit phase of `attempt` sees it; raises as `StateMap.begin_commit`.

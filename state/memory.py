@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stormline.state.errors import InvalidStore, StoreUnavailable
 from stormline.state.sqlite_connection import SQLiteConnection, connected
@@ -27,7 +27,7 @@ class MemoryStore(Store):
     """
 
     name: str = "memory"
-    timeout_secs: float = 5.0
+    timeout_secs: float = field(default=5.0, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -77,6 +77,9 @@ class _MemoryConnection(SQLiteConnection):
         if self._has_turn:
             super().rollback()
             self._end_turn()
+
+    def reset(self) -> None:
+        """Do nothing: it is the one connection."""
 
     def close(self) -> None:
         """Roll back what is under way; the database stays."""

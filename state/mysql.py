@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from stormline.state.errors import InvalidStore
+from stormline.state.server_url import check_server, password_of
 from stormline.state.store import Store
 from stormline.topology.errors import MissingExtra
-from stormline.topology.secrets import is_reference, resolve_secret
 
 if TYPE_CHECKING:
     from stormline.state.mysql_connection import MySQLConnection
@@ -33,21 +32,12 @@ class MySQLStore(Store):
     """
 
     url: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            named = parts.scheme in ("mysql", "mariadb") and parts.hostname and parts.username and parts.path[1:]
-            right = bool(named) and parts.password is None and parts.port != 0
-        except (ValueError, AttributeError, TypeError):
-            right = False
-        if not right or (self.password and not is_reference(self.password)):
-            raise InvalidStore(
-                "a MySQL store is given a URL or a password that is not shown here, expected "
-                "mysql://user@host:port/database without a password, and password='env:NAME' or 'file:PATH'"
-            )
+        example = "mysql://user@host:port/database"
+        check_server("MySQL", self.url, self.password, ("mysql", "mariadb"), example, database=True)
 
     def __str__(self) -> str:
         return str(self.url)
@@ -66,11 +56,10 @@ class MySQLStore(Store):
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self), "pymysql") from error
         parts = urlsplit(self.url)
-        password = resolve_secret(self.password, f"the password of {self}") if self.password else ""
         place = {
             "host": parts.hostname,
             "port": parts.port or 3306,
             "user": unquote(parts.username or ""),
             "database": unquote(parts.path[1:]),
         }
-        return MySQLConnection(place, password, self.timeout_secs, str(self))
+        return MySQLConnection(place, password_of(self, self.password) or "", self.timeout_secs, str(self))

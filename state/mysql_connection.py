@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pymysql
+from pymysql.constants import SERVER_STATUS
+from pymysql.converters import escape_string
 
-from stormline.state.columns import ColumnType
+from stormline.state.columns import INT_MAX, ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
-from stormline.state.sql_connection import SQLConnection
+from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import TXID, Key, Row, RowColumns, Table
 
 KEYS_MAX = 1000
 """Of one query."""
+STATEMENT_CHARS_MAX = 1 << 19
+"""Of one statement that writes rows, unless one row alone has more: servers take 16 MiB."""
 
 _TYPES = {
     ColumnType.INTEGER: "bigint",
@@ -49,11 +54,41 @@ _EXACT = ("datetime(6)", "decimal(65,30)")
 """What would be rounded in silence in any other width."""
 _AWAY = frozenset(
     {
-        *(1021, 1040, 1041, 1053, 1077, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1290, 1317, 1836, 1927),
+        *(
+            1020,
+            1021,
+            1040,
+            1041,
+            1053,
+            1077,
+            1114,
+            1152,
+            1158,
+            1159,
+            1160,
+            1161,
+            1203,
+            1205,
+            1213,
+            1290,
+            1317,
+            1836,
+            1927,
+        ),
         *(2002, 2003, 2006, 2013, 2014, 2055, 3024, 3169, 4031),
     }
 )
 """Numbers of errors after which a replay may find the server as it should be: away, full, locked, read-only."""
+_OUT_OF_RANGE = 1690
+_DISK_FULL = "No space left on device"
+_DENIED = frozenset({1044, 1142, 1143, 1227, 1370})
+_NO_TABLE = 1146
+_ROW = frozenset({1364, 1366, 3819, 4025})
+"""A column without a value, text that is none, and a CHECK: of MySQL's, and of MariaDB's."""
+
+
+def _number(error: BaseException) -> object:
+    return error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
 
 
 def _decimal(value: Decimal) -> Decimal:
@@ -72,10 +107,22 @@ def _boolean(value: int) -> bool:
 class _MySQL(Dialect):
     """MySQL's own way of an upsert."""
 
-    def otherwise(self, columns: Sequence[str], key: Sequence[str]) -> str:
-        """Return what an insert does where there is a row of this key."""
-        sets = (f"{self.name(name)} = VALUES({self.name(name)})" for name in columns if name not in key)
+    def otherwise(self, table: str, columns: Sequence[str], key: Sequence[str], older: bool) -> str:
+        """Return what an insert does where there is a row of this key; where `older`, only if its txid is.
+
+        A row of the same txid is left alone then, any other one is an error: by a number that no column holds. The
+        txid is the last one to be set: what is set before is decided by what it was.
+        """
+        sets = (f"{self.name(name)} = {self._set(self.name(name), older)}" for name in columns if name not in key)
         return f"ON DUPLICATE KEY UPDATE {', '.join(sets)}"
+
+    def _set(self, column: str, older: bool) -> str:
+        given, txid = f"VALUES({column})", self.name(TXID)
+        if not older:
+            return given
+        if column != txid:
+            return f"IF({txid} = VALUES({txid}), {column}, {given})"
+        return f"IF({txid} BETWEEN 0 AND {given}, {given}, {INT_MAX} + ABS(COALESCE({txid}, 1)))"
 
 
 class MySQLConnection(SQLConnection):
@@ -100,11 +147,12 @@ class MySQLConnection(SQLConnection):
         self.dialect = _MySQL("`", "%s", _TYPES, _KEY_TYPES, for_update=" FOR UPDATE")
         with self._told("connecting"):
             self._db = self._connected()
-            try:
+        try:
+            with self._told("making its own tables"):
                 self._make_own_tables()
-            except BaseException:
-                self._db.close()
-                raise
+        except BaseException:
+            self._db.close()
+            raise
 
     def _connected(self) -> Any:
         wait = max(1, int(self._timeout_secs))
@@ -116,17 +164,19 @@ class MySQLConnection(SQLConnection):
             read_timeout=wait + 1,
             write_timeout=wait + 1,
         )
+        is_mariadb = "MariaDB" in db.get_server_info()
+        # Else a server that did not hear of our end would keep the fence locked, and all that comes after, for hours.
+        # MySQL knows one limit only, of connections that wait for the next transaction too: those are replaced.
+        idle = "idle_transaction_timeout" if is_mariadb else "wait_timeout"
         with db.cursor() as cursor:
             cursor.execute(
                 "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %s, "
-                "time_zone = '+00:00'",
-                [wait],
+                f"time_zone = '+00:00', {idle} = %s",
+                [wait, IDLE_TIMES * wait],
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            cursor.execute("SELECT version()")
-            (version,) = cursor.fetchone()
         # By bytes, and with spaces at the end: else keys that differ would be one.
-        binary = "utf8mb4_nopad_bin" if "MariaDB" in version else "utf8mb4_0900_bin"
+        binary = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
         self.dialect.table_options = f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={binary}"
         return db
 
@@ -140,14 +190,31 @@ class MySQLConnection(SQLConnection):
         """What the user's own SQL is run on."""
         return self._db
 
+    def _in_transaction(self) -> bool:
+        return bool(self._db.open and self._db.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the connection to the user's own SQL; calls that would end the transaction are refused."""
+
+        def refuse() -> None:
+            raise self._ended_by_own_sql("tries to end")
+
+        self._db.commit = self._db.rollback = refuse
+        try:
+            with super().own_sql() as db:
+                yield db
+        finally:
+            del self._db.commit, self._db.rollback
+
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._db.cursor() as cursor:
             cursor.execute(text, parameters or None)
             return list(cursor.fetchall()) if cursor.description else []
 
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
         with self._db.cursor() as cursor:
-            cursor.executemany(text, rows)
+            return int(cursor.executemany(text, list(rows)) or 0)
 
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
         found = self._run(
@@ -172,12 +239,22 @@ class MySQLConnection(SQLConnection):
 
     def translated(self, error: BaseException) -> BaseException:
         """Return what an error of PyMySQL's means."""
-        number = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
-        if number in _AWAY or isinstance(error, (pymysql.InterfaceError, TimeoutError)):
+        if (
+            _number(error) in _AWAY
+            or _DISK_FULL in str(error)
+            or isinstance(error, (pymysql.InterfaceError, TimeoutError))
+        ):
             return StoreUnavailable(
                 f"{self._store} is not available: {type(error).__name__}: {error}; the batch is replayed until it is"
             )
         return error
+
+    def _refuses_row(self, error: BaseException) -> bool:
+        return isinstance(error, (pymysql.DataError, pymysql.IntegrityError)) or _number(error) in _ROW
+
+    def _remedy(self, error: BaseException) -> str:
+        number = _number(error)
+        return GRANT if number in _DENIED else GONE if number == _NO_TABLE else ""
 
     def violates_constraint(self, error: BaseException) -> bool:
         """Return whether the user's own SQL failed by a constraint of a table."""
@@ -220,6 +297,12 @@ class MySQLConnection(SQLConnection):
         if self._db.open:
             self._run("ROLLBACK")
 
+    def reset(self) -> None:
+        """Let the session be as a new connection's: it is one."""
+        self.close()
+        with self._told("connecting"):
+            self._db = self._connected()
+
     def close(self) -> None:
         """Let go of it."""
         if self._db.open:
@@ -252,6 +335,27 @@ class MySQLConnection(SQLConnection):
                 found += self._run(text, parameters)
         return self._rows(table, found)
 
+    def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
+        """Insert or replace rows; return how many, or 0 where one was in the way."""
+        names = columns_of(table)
+        begin = statement(
+            "INSERT INTO $name ($columns) VALUES ",
+            name=self.dialect.name(table.name),
+            columns=self.dialect.names(names),
+        )
+        end = " " + self.dialect.otherwise(table.name, names, [column.name for column in table.key], older)
+        with self._db.cursor() as cursor:
+            literals = [_literals(cursor, values) for values in columns]
+            rows = [f"({','.join(row)})" for row in zip(*literals, strict=True)]
+            for part in _parts(rows):
+                try:
+                    cursor.execute(begin + ",".join(part) + end)
+                except pymysql.MySQLError as error:
+                    if older and error.args[:1] == (_OUT_OF_RANGE,):
+                        return 0
+                    raise
+        return len(rows)
+
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""
         for i in range(0, len(keys), KEYS_MAX):
@@ -261,3 +365,25 @@ class MySQLConnection(SQLConnection):
             )
             with self._told(f"removing from table {table.name!r}"):
                 self._run(text, parameters)
+
+
+def _literals(cursor: Any, values: Sequence[Any]) -> list[str]:
+    """Return values as they stand in a statement: of the usual types without a call of the cursor's for each."""
+    types = set(map(type, values))
+    if types == {int}:
+        return list(map(str, values))
+    if types == {str}:
+        return [f"'{text}'" for text in map(escape_string, values)]
+    return [cursor.mogrify("%s", [value]) for value in values]
+
+
+def _parts(rows: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut rows, as they stand in a statement, into as many as one takes."""
+    begin = chars = 0
+    for i, row in enumerate(rows):
+        chars += len(row)
+        if chars > STATEMENT_CHARS_MAX and i > begin:
+            yield rows[begin:i]
+            begin, chars = i, len(row)
+    if begin < len(rows):
+        yield rows[begin:]

@@ -16,6 +16,7 @@ from stormline.bolts.base import BaseTransactionalBolt
 from stormline.state.aggregators import Aggregator, Count, Max, Min, Sum
 from stormline.state.errors import InvalidAggregate
 from stormline.state.maps import OpaqueMap, SnapshottableMap, StateMap
+from stormline.state.partial_results import merged, stored_part
 from stormline.state.table import PREV
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.bolt_declarer import BoltDeclarer
@@ -66,7 +67,8 @@ def persistent_aggregate(
         The declarer of the committer.
 
     Raises:
-        InvalidAggregate: The map's columns are not those of the aggregates.
+        InvalidAggregate: The map's columns are not those of the aggregates. That a field is not there `build_topology`
+            says.
     """
     work = _Work(into, aggregates)
     partial = PartialBatches(work) if batches else PartialRows(work)
@@ -107,16 +109,15 @@ class _Work:
             )
         self.widths = [len(one.columns(name)) for name, one in aggregates.items()]
         self.fields = [] if isinstance(into, SnapshottableMap) else list(self.map.key)
+        self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
+        self.counts_alone = len(self.aggregators) == 1 and type(one := self.aggregators[0]) is Count and not one.field
 
     def merged(self, one: Partials | None, other: Partials) -> Partials:
         """Return the partial results of two together."""
         if one is None:
             return list(other)
-        return [
-            b if a is None else a if b is None else aggregator.combine(a, b)
-            for aggregator, a, b in zip(self.aggregators, one, other, strict=True)
-        ]
+        return [merged(aggregator, a, b) for aggregator, a, b in zip(self.aggregators, one, other, strict=True)]
 
     def stored(self, partials: Partials) -> tuple[Any, ...]:
         """Return partial results as values of the map's columns."""
@@ -125,6 +126,10 @@ class _Work:
             for aggregator, partial in zip(self.aggregators, partials, strict=True)
             for value in aggregator.stored(partial)
         )
+
+    def stored_group(self, group: Group) -> Group:
+        """Return a group as the key's columns have it."""
+        return tuple(stored_part(python, part) for python, part in zip(self.map.key.values(), group, strict=False))
 
     def loaded(self, values: tuple[Any, ...]) -> Partials:
         """Return the partial results that were stored."""
@@ -142,6 +147,7 @@ class PartialRows(BaseTransactionalBolt):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
+        self.reads_fields = work.reads
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""
@@ -151,20 +157,30 @@ class PartialRows(BaseTransactionalBolt):
         (source,) = context.this_sources  # in place of no field stands the attempt, which is never None
         fields = context.component_output_fields(source)
         self._key_at = [fields.field_index(name) for name in self._work.fields]
-        self._fields_at = [fields.field_index(one.field) if one.field else 0 for one in self._work.aggregators]
+        self._steps = [
+            (i, fields.field_index(one.field) if one.field else 0, one) for i, one in enumerate(self._work.aggregators)
+        ]
+        self._counts_alone = self._work.counts_alone
 
     def execute(self, tup: Tuple) -> None:
         """Add one tuple to its group."""
         values = tup.values
-        group = tuple([values[place] for place in self._key_at])
+        places = self._key_at
+        group = (values[places[0]],) if len(places) == 1 else tuple([values[place] for place in places])
         held = self.groups.get(group)
+        if self._counts_alone:
+            if held is None:
+                self.groups[group] = [1]
+            else:
+                held[0] += 1
+            return
         if held is None:
-            held = self.groups[group] = [None] * len(self._fields_at)
-        for i, (aggregator, place) in enumerate(zip(self._work.aggregators, self._fields_at, strict=True)):
+            held = self.groups[group] = [None] * len(self._steps)
+        for i, place, aggregator in self._steps:
             value = values[place]
             if value is not None:
                 one = aggregator.first(value)
-                held[i] = one if held[i] is None else aggregator.combine(held[i], one)
+                held[i] = one if held[i] is None else merged(aggregator, held[i], one)
 
     def finish_batch(self) -> None:
         """Emit one tuple a group."""
@@ -183,6 +199,7 @@ class PartialBatches(ArrowTransactionalBolt):
 
     def __init__(self, work: _Work) -> None:
         self._work = work
+        self.reads_fields = work.reads
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         """Begin with nothing."""
@@ -233,7 +250,11 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         """Store one row a key, and emit it."""
         work = self._work
         opened = work.map.begin_commit(self._context, self._attempt)
-        changes = {self._key(group): partials for group, partials in self.groups.items() if any_value(work, partials)}
+        changes = {
+            self._key(self._work.stored_group(group)): partials
+            for group, partials in self.groups.items()
+            if any_value(work, partials)
+        }
         one_value = len(work.map.value) == 1
 
         def combine(old: Any, partials: Partials) -> Any:

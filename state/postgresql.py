@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stormline.state.errors import InvalidStore
+from stormline.state.server_url import password_of
 from stormline.state.store import Store
 from stormline.topology.errors import MissingExtra
 from stormline.topology.secrets import is_reference, resolve_secret
@@ -35,8 +36,8 @@ class PostgreSQLStore(Store):
     """
 
     dsn: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.dsn, str) or (_PASSWORD.search(self.dsn) and not is_reference(self.dsn)):
@@ -67,5 +68,4 @@ class PostgreSQLStore(Store):
         except ImportError as error:
             raise MissingExtra.of("postgresql", str(self), "psycopg") from error
         dsn = resolve_secret(self.dsn, f"the DSN of {self}") if is_reference(self.dsn) else self.dsn
-        password = resolve_secret(self.password, f"the password of {self}") if self.password else None
-        return PostgreSQLConnection(dsn, password, self.timeout_secs, str(self))
+        return PostgreSQLConnection(dsn, password_of(self, self.password), self.timeout_secs, str(self))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from stormline.state.errors import InvalidStore
+from stormline.state.server_url import check_server, password_of
 from stormline.state.store import Store
 from stormline.topology.errors import MissingExtra
-from stormline.topology.secrets import is_reference, resolve_secret
 
 if TYPE_CHECKING:
     from stormline.state.redis_connection import RedisConnection
@@ -35,21 +33,11 @@ class RedisStore(Store):
     """
 
     url: str
-    password: str = ""
-    timeout_secs: float = 10.0
+    password: str = field(default="", compare=False)
+    timeout_secs: float = field(default=10.0, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            right = parts.scheme in ("redis", "rediss") and bool(parts.hostname) and parts.password is None
-            right = right and parts.port != 0
-        except (ValueError, AttributeError, TypeError):
-            right = False
-        if not right or (self.password and not is_reference(self.password)):
-            raise InvalidStore(
-                "a Redis store is given a URL or a password that is not shown here, expected redis://host:port/0 "
-                "without a password, and password='env:NAME' or 'file:PATH'"
-            )
+        check_server("Redis", self.url, self.password, ("redis", "rediss"), "redis://host:port/0", database=False)
 
     def __str__(self) -> str:
         return str(self.url)
@@ -67,5 +55,4 @@ class RedisStore(Store):
             from stormline.state.redis_connection import RedisConnection
         except ImportError as error:
             raise MissingExtra.of("redis", str(self), "redis") from error
-        password = resolve_secret(self.password, f"the password of {self}") if self.password else None
-        return RedisConnection(str(self.url), password, self.timeout_secs, str(self))
+        return RedisConnection(str(self.url), password_of(self, self.password), self.timeout_secs, str(self))

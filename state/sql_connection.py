@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stormline.state.errors import CorruptRow, StoreFailed, TableMismatch
+from stormline.state.errors import CorruptRow, RowRefused, StoreFailed, TableMismatch
 from stormline.state.fence import Fence
 from stormline.state.sql_text import (
     FENCE,
@@ -20,8 +20,19 @@ from stormline.state.sql_text import (
     statement,
 )
 from stormline.state.sql_values import SQLValues
-from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
+from stormline.state.table import PREV, TXID, Key, Kind, Row, RowColumns, Table
 from stormline.state.table_claim import MAPS, check_claim
+
+GRANT = (
+    "grant the store's user SELECT, INSERT, UPDATE and DELETE on its tables, and the right to make tables, or make "
+    "them for it"
+)
+GONE = (
+    "the database was emptied, or is another one: bring it back, or, to count from the start, remove the topology's "
+    "state too"
+)
+IDLE_TIMES = 6
+"""How many of a store's time-outs a server lets a transaction be idle: then it ends it, and lets go of the fence."""
 
 
 class SQLConnection(ABC):
@@ -50,8 +61,8 @@ class SQLConnection(ABC):
         """Run a statement, and return its rows, if any."""
 
     @abstractmethod
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement for each of many rows of parameters."""
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run a statement for each of many rows of parameters; return how many rows of the table it has changed."""
 
     @abstractmethod
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
@@ -66,12 +77,24 @@ class SQLConnection(ABC):
         """Return what an error of the driver's means."""
 
     @abstractmethod
+    def _refuses_row(self, error: BaseException) -> bool:
+        """Return whether an error of the driver's is about a value of one row."""
+
+    @abstractmethod
+    def _remedy(self, error: BaseException) -> str:
+        """Return what is to be done about an error of the driver's; nothing where its text says it, or nobody knows."""
+
+    @abstractmethod
     def begin(self, reads: bool = False) -> None:
         """Begin a transaction."""
 
     @abstractmethod
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Let the session be as a new connection's."""
 
     @abstractmethod
     def close(self) -> None:
@@ -86,7 +109,30 @@ class SQLConnection(ABC):
             meant = self.translated(error)
             if meant is not error:
                 raise meant from error
-            raise StoreFailed(f"{self._store} fails in {what}: {type(error).__name__}: {error}") from error
+            kind = RowRefused if self._refuses_row(error) else StoreFailed
+            remedy = f"; {remedy}" if (remedy := self._remedy(error)) else ""
+            why = str(error).strip().replace("\n", " ")
+            raise kind(f"{self._store} fails in {what}: {type(error).__name__}: {why}{remedy}") from error
+
+    # ------------------------------------------------------------------------------------ own SQL
+
+    @abstractmethod
+    def _in_transaction(self) -> bool:
+        """Return whether a transaction is under way, without asking the server."""
+
+    @contextmanager
+    def own_sql(self) -> Iterator[Any]:
+        """Give the driver's own connection to the user's own SQL, which must not end the transaction."""
+        yield self.native
+        if not self._in_transaction():
+            raise self._ended_by_own_sql("has ended")
+
+    def _ended_by_own_sql(self, what: str) -> StoreFailed:
+        return StoreFailed(
+            f"own SQL in transaction() of {self._store} {what} the transaction, by commit(), rollback(), close(), "
+            "'with connection:', or a statement that does so by itself; leave that out: the store commits it with all "
+            "else, or rolls it back"
+        )
 
     # ------------------------------------------------------------------------------------ transaction and fence
 
@@ -227,11 +273,23 @@ class SQLConnection(ABC):
             "correct the row, or remove it"
         )
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows."""
-        text = self.dialect.upsert(table.name, columns_of(table), [column.name for column in table.key])
         with self._told(f"writing table {table.name!r}"):
-            self._run_many(text, self.values.full_rows(table, rows))
+            self._upsert(table, self.values.sorted_columns(table, columns), older=False)
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Insert or replace rows of which nobody knows what is there; return whether nothing was in the way."""
+        if table.kind is Kind.NON_TRANSACTIONAL:
+            self.write(table, columns)
+            return True
+        with self._told(f"writing table {table.name!r}"):
+            return self._upsert(table, self.values.sorted_columns(table, columns), older=True) == len(columns[0])
+
+    def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
+        """Insert or replace rows, where `older` only those that an earlier transaction has stored; return how many."""
+        text = self.dialect.upsert(table.name, columns_of(table), [column.name for column in table.key], older)
+        return self._run_many(text, zip(*columns, strict=True))
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""

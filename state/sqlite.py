@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stormline.state.errors import InvalidStore
@@ -27,13 +27,15 @@ class SQLiteStore(Store):
         InvalidStore: `path` is none.
     """
 
-    path: str | os.PathLike[str]
-    timeout_secs: float = 5.0
+    path: str | os.PathLike[str] = field(compare=False)
+    timeout_secs: float = field(default=5.0, compare=False)
+    _file: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
             raise InvalidStore(f"a SQLite store is at {self.path!r}, expected a path")
         object.__setattr__(self, "path", str(Path(self.path)))
+        object.__setattr__(self, "_file", os.path.realpath(self.path))  # two names of one file are one store
 
     def __str__(self) -> str:
         return f"sqlite:{self.path}"
@@ -46,4 +48,4 @@ class SQLiteStore(Store):
             path.parent.mkdir(parents=True, exist_ok=True)
             return connected(str(path), self.timeout_secs)
 
-        return SQLiteConnection(open_file, str(self))
+        return SQLiteConnection(open_file, str(self), os.path.abspath(self.path))

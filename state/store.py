@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stormline.state.columns import INT_MAX
 from stormline.state.connection import StoreConnection
-from stormline.state.errors import InvalidStore
+from stormline.state.errors import InvalidStore, RefusedValue
 from stormline.state.fence import Fence
 from stormline.state.store_resource import StoreResource
 from stormline.state.store_transaction import StoreTransaction
@@ -52,10 +52,17 @@ class Store(ABC):
             attempt (TransactionAttempt): What `prepare` was given.
 
         Raises:
+            RefusedValue: These are not what `prepare` was given.
             NotCommitting: The commit phase of `attempt` does not run here.
             StoreMismatch: The database holds another history than the topology's state.
             StoreUnavailable: The database does not answer: the batch is replayed.
         """
+        if not hasattr(context, "take_part") or not isinstance(attempt, TransactionAttempt):
+            raise RefusedValue(
+                f"{self} is asked for the commit of {attempt!r} in context {type(context).__name__}, expected the "
+                "context and the attempt that prepare() was given, in this order; keep them in self there, and use the "
+                "store in finish_batch()"
+            )
         transaction = context.take_part(attempt, self, self.open_resource)
         assert isinstance(transaction, StoreTransaction)
         return transaction

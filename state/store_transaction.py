@@ -12,7 +12,6 @@ from typing import Any
 
 from stormline.state.connection import StoreConnection
 from stormline.state.database_transaction import DatabaseTransaction
-from stormline.state.errors import StoreFailed
 from stormline.state.fence import Fence, stored_by
 from stormline.state.table import Table
 from stormline.state.table_transaction import TableTransaction
@@ -31,6 +30,8 @@ class StoreTransaction:
         self._error: BaseException | None = None
         self._over = False
         self._savepoint = False
+        self._undoable = False  # while the user's own SQL runs after a savepoint: whatever that does wrong
+        self._dropped = False
         self.lock = shared.lock
         if self.stored:  # an opaque map is put back to what it was: not to what is remembered
             shared.resource.uncertain()
@@ -56,17 +57,16 @@ class StoreTransaction:
         """Let one thread work on the connection. What fails there fails the transaction, whoever catches it."""
         with self.lock:
             if self._over or self._shared.over:
-                raise StoreFailed(
-                    f"{self._shared.resource.name} was used after the commit of {self.token.attempt} had ended; use a "
-                    "store only within finish_batch(), in the thread that it is called in"
-                )
+                undone = self._dropped or self._shared.aborted
+                raise self._shared.resource.used_late(self.token, lost=not undone)
             try:
                 with self._shared.working() as connection:
                     yield connection
             except BaseException as error:
                 self._error = self._error or error
-                if not self._savepoint:
+                if not self._undoable:
                     self._shared.broken = self._shared.broken or error
+                self._undoable = False
                 raise
 
     def table(self, table: Table, cache_keys_max: int) -> TableTransaction:
@@ -94,12 +94,17 @@ class StoreTransaction:
                 connection.savepoint()
                 self._savepoint = True
             self._flush(connection)
+            self._shared.own_sql = True
             if not self.stored:
-                yield connection.native
+                self._undoable = self._savepoint
+                with connection.own_sql() as native:
+                    yield native
+                self._undoable = False
                 return
             connection.savepoint()
             try:
-                yield connection.native
+                with connection.own_sql() as native:
+                    yield native
             except Exception as error:
                 if not connection.violates_constraint(error):
                     raise
@@ -117,14 +122,20 @@ class StoreTransaction:
             self._over = True
             if self._error is not None:
                 raise self._error
-            for table in self._tables.values():
-                table.hold()
+            try:
+                with self._shared.working() as connection:
+                    for table in self._tables.values():
+                        table.hold(connection)
+            except BaseException as error:  # it reads: perhaps the server has undone all that those before did
+                self._shared.broken = self._shared.broken or error
+                raise
             self._shared.held.append(self.token)
             self._shared.made |= self._made
 
     def follow(self, token: CommitToken) -> StoreTransaction | None:
         """Return what the next transaction stores in the same one of the database; None: that has to begin anew."""
         assert token.txid == self.token.txid + 1, (token, self.token)
+        self._shared.resource.raise_if_late()
         if self._fence is None:
             return StoreTransaction(self._shared, token, None)
         if token.txid > self._fence.txid:
@@ -135,7 +146,7 @@ class StoreTransaction:
     def drop(self) -> None:
         """Undo what it has stored, and nothing of those before; where that cannot be, `prepare` fails."""
         with self.lock:
-            self._over = True
+            self._over = self._dropped = True
             if not self._savepoint:
                 return
             try:
@@ -158,12 +169,14 @@ class StoreTransaction:
             if shared.held:
                 shared.flush(connection)
             else:
-                self._flush(connection)
+                for table in self._tables.values():
+                    table.flush_last(connection)
             if self._fence is None:
                 left = Fence.of(self.token, tuple(token.commit_id for token in held[:-1]))
             else:
                 left = self._fence.raised_by(self.token)
             shared.raise_fence(connection, self.token, left)
+            self._over = True  # what a thread of the user's stored from now on would be lost
 
     def commit(self) -> None:
         """Commit it."""

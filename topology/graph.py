@@ -93,6 +93,12 @@ def _check_subscription(
                 f"{who} groups on field {name!r}; stream {source.stream!r} of {source.component!r} declares "
                 f"{stream.fields.to_list()}{did_you_mean(name, stream.fields)}"
             )
+    for name in getattr(bolt.obj, "reads_fields", ()):
+        if name not in stream.fields:
+            raise UnknownField(
+                f"{who} reads field {name!r}; stream {source.stream!r} of {source.component!r} declares "
+                f"{stream.fields.to_list()}{did_you_mean(name, stream.fields)}"
+            )
     if stream.direct != (grouping.kind is GroupingKind.DIRECT):
         remedy = "use direct_grouping" if stream.direct else "declare the stream with direct=True"
         raise InvalidGrouping(

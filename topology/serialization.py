@@ -32,6 +32,9 @@ Lists and dicts are counted anew in each extension, and outside of all: msgpack 
 extension no more than these 64 are written; to count them when reading would take longer than reading does.
 """
 
+_KEPT_BYTES_MAX = 1 << 16
+"""A packer keeps the memory of its largest value: one that has packed more is made anew."""
+
 _BUFFERS = frozenset({bytearray, memoryview})
 _NESTING = frozenset({list, dict})
 _LISTS = frozenset({list})
@@ -82,9 +85,13 @@ def _with_buffers(value: Any) -> Any:
     return value
 
 
+def _packer(default: Encoder | None) -> Any:
+    return msgpack.Packer(default=default, strict_types=True, use_bin_type=True, unicode_errors="surrogatepass")
+
+
 def _packb(value: Any, default: Encoder | None = None) -> bytes:
-    packer = msgpack.Packer(default=default, strict_types=True, use_bin_type=True, unicode_errors="surrogatepass")
-    return packer.pack(value)
+    packed: bytes = _packer(default).pack(value)
+    return packed
 
 
 def _remedy(kind: type) -> str:
@@ -119,6 +126,7 @@ class Registry:
                     f"and {type(registration.serializer).__name__}; keep one"
                 )
             self._by_class[registration.cls] = registration
+        self._packers: list[Any] = []
         self.plain = not self._by_name
         """Whether no class is registered, so that packing and unpacking runs none of the user's code."""
 
@@ -130,15 +138,27 @@ class Registry:
             SerializationError: it is nested too deeply.
         """
         try:
-            packed = _packb(value, self._encode_outermost)
+            packed = self._packed(value)
             # Without the first byte of a bin there is none: no need to look.
             if (b"\xc4" in packed or b"\xc5" in packed or b"\xc6" in packed) and _holds_buffers(value, None):
-                return _packb(_with_buffers(value), self._encode_outermost)
+                return self._packed(_with_buffers(value))
             return packed
         except UnregisteredClass:
             raise
         except (ValueError, OverflowError, RecursionError) as error:
             raise SerializationError(f"a {type(value).__name__} cannot be written: {error}") from error
+
+    def _packed(self, value: Any) -> bytes:
+        # Made anew for each value a packer took as long as packing. One that packs is not in the list: not for another
+        # thread, nor where a serializer packs in turn.
+        try:
+            packer = self._packers.pop()
+        except IndexError:
+            packer = _packer(self._encode_outermost)
+        packed: bytes = packer.pack(value)
+        if len(packed) <= _KEPT_BYTES_MAX:
+            self._packers.append(packer)
+        return packed
 
     def _pack_inner(self, value: Any, depth: int) -> bytes:
         # msgpack bounds its own recursion, but not that of one call in another: the C stack would overflow.

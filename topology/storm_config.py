@@ -144,7 +144,7 @@ class Config(dict[str, Any]):
         """Say how many transactions may become durable in one step: `topology.commit.group.max`.
 
         Args:
-            transactions (int): number of transactions, at most 1000; 1: each by itself.
+            transactions (int): a number of txids, at most 1000; 1: each by itself.
         """
         self[COMMIT_GROUP_MAX] = transactions
 

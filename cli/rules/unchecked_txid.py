@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from stormline.cli.reading.attempts import is_attempt, mentions_attempt
@@ -26,6 +27,7 @@ WHOLE = (
     "each try of a transaction has another attempt id, so this is never the one that is stored: store and compare "
     "attempt.transaction_id"
 )
+_OWN_SQL = re.compile(r"stormline\.state\.\w+\.\w+\(\)\.transaction\(\)\.")
 _METHODS = ("prepare", "execute", "execute_batch", "finish_batch")
 _TELLS_NOTHING = frozenset(
     {"print", "tuple", "list", "dict", "set", "str", "repr", "int", "format", "isinstance", "type"}
@@ -59,8 +61,14 @@ def _additions(part: Part) -> Iterator[tuple[Place, str]]:
             if write.shared and builds_on(write):
                 yield place, told(write)
         effect = effect_at(place)
-        if effect is not None and effect.again is Again.MORE:
+        if effect is not None and effect.again is Again.MORE and not _is_fenced(place):
             yield place, f"does {effect.text}"
+
+
+def _is_fenced(place: Place) -> bool:
+    """Return whether it is SQL in a store's own transaction, which undoes what is stored already."""
+    callee = place.scope.value(place.node.func) if isinstance(place.node, ast.Call) else None
+    return isinstance(callee, Foreign) and bool(_OWN_SQL.match(callee.dotted))
 
 
 def _looks_at_attempt(place: Place) -> bool:

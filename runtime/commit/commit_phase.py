@@ -31,7 +31,7 @@ from stormline.runtime.tuples.packing import Packed
 from stormline.runtime.world.effects import while_effects_only
 from stormline.runtime.world.own_thread import CallAbandoned
 from stormline.runtime.world.running_calls import told
-from stormline.runtime.world.wanted import while_wanted
+from stormline.runtime.world.wanted import WhileWanted
 from stormline.topology.commit_groups import effects_of
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitParticipant
 from stormline.topology.contracts import AnyBatchBolt, IBasicBolt, ICommitterTransactionalSpout
@@ -88,7 +88,7 @@ class CommitTask:
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
         effects = while_effects_only(self.component, effects_of(self._planned.component.obj))
-        with COMMIT_CALLS, while_wanted(lambda: not self._abandoned), effects:
+        with COMMIT_CALLS, WhileWanted(lambda: not self._abandoned), effects:
             self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:

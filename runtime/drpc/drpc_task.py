@@ -98,6 +98,8 @@ class _ToResult:
     def take_direct(self, task: int, row: Row) -> None:
         self._request.results.append(row[1])
 
+    def flush(self) -> None: ...
+
 
 @dataclass(slots=True)
 class _Share:

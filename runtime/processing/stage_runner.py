@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 
-from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveAttempt
+from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
 from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
+from stormline.runtime.processing.attempt_run import AttemptRun
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, begin_batch
+from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, Share, begin_batch
 from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
 from stormline.runtime.tasks.task_environment import TaskEnvironment
@@ -57,41 +58,13 @@ class SlotReport:
     overfull: set[int] = field(default_factory=set)
 
 
-class _AttemptRun:
-    """One attempt of the wave in this slot."""
+class _Way(NamedTuple):
+    """What the routes of one task over one edge share: one a wave, so that small batches are spread evenly too."""
 
-    def __init__(self, index: int, wave_attempt: WaveAttempt) -> None:
-        self.index = index
-        self.wave_attempt = wave_attempt
-        self.attempt = wave_attempt.attempt
-        self.result = AttemptResult(wave_attempt.attempt)
-        self.tasks: dict[int, BatchBoltTask | BasicBoltTask] = {}
-        self.packed_routes: list[PackedRoute] = []
-        self.collectors: list[TaskCollector] = []
-        self.finished = False
-        self.kept_rows = 0
-
-    def fail(self, failure: Failure) -> None:
-        """Keep the first failure; a fatal one wins."""
-        if self.result.failure is None or (failure.fatal and not self.result.failure.fatal):
-            self.result.failure = failure
-
-    def given(self, task: int) -> DeferredTask:
-        """Return what a task of a deferred bolt is given for the commit phase, to be added to."""
-        return self.result.deferred.setdefault(task, DeferredTask())
-
-    @property
-    def failed(self) -> bool:
-        return self.result.failure is not None
-
-    def release(self) -> None:
-        """Let go of everything but the result."""
-        self.finished = True
-        for collector in self.collectors:
-            collector.close()
-        for task in self.tasks.values():
-            task.clean_up()
-        self.tasks, self.packed_routes, self.collectors = {}, [], []
+    split: Split
+    tasks: Sequence[int]
+    pack: Pack
+    waits_for_commit: bool
 
 
 class StageRunner:
@@ -108,11 +81,11 @@ class StageRunner:
         self._origin = blocks.Origin(env.epoch, wave.number)
         execution = env.world.random_below(1 << 64).to_bytes(8, "big")
         self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
-        self._runs = [_AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
+        self._runs = [AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
         self._closed: dict[tuple[int, int], blocks.Closing] = {}
         self._report = SlotReport(stage, slot, execution, [run.result for run in self._runs])
-        self._splits: dict[tuple[int, int], Split] = {}
+        self._ways: dict[tuple[int, int], _Way] = {}
         self._on_driver = self._plan.stages[stage].placement is Placement.DRIVER
         self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
         self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
@@ -165,7 +138,7 @@ class StageRunner:
                 self._finish(run)
                 yield from self._outbox.drain()
 
-    def _emit_attempt(self, run: _AttemptRun, emitter: EmitterTask, task: int) -> None:
+    def _emit_attempt(self, run: AttemptRun, emitter: EmitterTask, task: int) -> None:
         if run.failed:
             return
         spout = self._plan.spout
@@ -175,7 +148,7 @@ class StageRunner:
         collector.close()
 
     def _guarded(
-        self, run: _AttemptRun, component: str, task: int, where: str, call: Callable[..., T], *args: Any
+        self, run: AttemptRun, component: str, task: int, where: str, call: Callable[..., T], *args: Any
     ) -> T | None:
         """Return what user code returns; None where it has failed the attempt."""
         result = run_guarded(UserCode(component, task, run.attempt, self._env.calls), where, call, *args)
@@ -199,22 +172,30 @@ class StageRunner:
             for run in self._runs:
                 run.fail(self._incomplete(f"slot {source[1]} of stage {source[0]} ran twice, and both came"))
             return
+        of_tasks: dict[tuple[int, int], list[Delivery]] = {}
         for index, delivery in block.segments:
-            run = self._runs[index]
-            if run.failed:
-                continue
-            edge_index, source_task, target_task, packed = delivery
-            assert isinstance(packed, Packed)
-            count = (index, edge_index, source_task, target_task)
-            self._received[count] = self._received.get(count, 0) + packed.rows
-            task = self._task(run, target_task)
-            if task is not None:
-                edge = self._plan.edges[edge_index]
-                tuples = self._unpack(run, edge.source, source_task, packed)
-                if tuples is not None:
-                    task.execute_all(tuples, self._env.source(edge, source_task))
+            of_tasks.setdefault((index, delivery.target_task), []).append(delivery)
+        for (index, target_task), deliveries in of_tasks.items():  # one call for all: it costs more than a small one
+            self._execute(self._runs[index], target_task, deliveries)
         if block.closing is not None:
             self._closed[source] = block.closing
+
+    def _execute(self, run: AttemptRun, target_task: int, deliveries: list[Delivery]) -> None:
+        """Count what one task was sent for one attempt, and let it execute that."""
+        task = self._task(run, target_task)
+        shares: list[Share] = []
+        for edge_index, source_task, _, packed in deliveries:
+            if run.failed:
+                return
+            assert isinstance(packed, Packed)
+            count = (run.index, edge_index, source_task, target_task)
+            self._received[count] = self._received.get(count, 0) + packed.rows
+            edge = self._plan.edges[edge_index]
+            tuples = self._unpack(run, edge.source, source_task, packed)
+            if tuples is not None:
+                shares.append((tuples, self._env.source(edge, source_task)))
+        if task is not None and not run.failed:
+            task.execute_all(shares)
 
     def _check_places(self, block: blocks.Block) -> None:
         """Check that attempts, edges and tasks exist; raise `CorruptData`."""
@@ -225,7 +206,7 @@ class StageRunner:
             if delivery.target_task not in self._plan.components[edge.target].tasks:
                 raise CorruptData(f"a block for task {delivery.target_task}, which is none of {edge.target!r}")
 
-    def _unpack(self, run: _AttemptRun, component: str, task: int, packed: Packed) -> Tuples | None:
+    def _unpack(self, run: AttemptRun, component: str, task: int, packed: Packed) -> Tuples | None:
         where = "reading the tuples"
         if not self._env.registry.plain:  # the user's serializers read, too
             tuples = self._guarded(run, component, task, where, self._read, run, packed)
@@ -240,7 +221,7 @@ class StageRunner:
             return None
         return tuples
 
-    def _read(self, run: _AttemptRun, packed: Packed) -> Tuples | None:
+    def _read(self, run: AttemptRun, packed: Packed) -> Tuples | None:
         try:
             return packed.unpack(run.attempt, self._env.registry)
         except CorruptData as error:
@@ -249,7 +230,7 @@ class StageRunner:
             run.fail(self._incomplete(str(error)))
             return None
 
-    def _task(self, run: _AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
+    def _task(self, run: AttemptRun, task: int) -> BatchBoltTask | BasicBoltTask | None:
         found = run.tasks.get(task)
         if found is not None or run.failed:
             return found
@@ -261,10 +242,20 @@ class StageRunner:
             run.tasks[task] = made
         return made
 
-    def _collector(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
+    def _collector(self, run: AttemptRun, planned: PlannedComponent, task: int) -> TaskCollector:
         collector = collector_of(self._env, planned, task, run.attempt, lambda edge: self._route(run, edge, task))
         run.collectors.append(collector)
         return collector
+
+    def _way(self, edge: Edge, task: int) -> _Way:
+        way = self._ways.get((edge.index, task))
+        if way is None:
+            waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
+            local = edge.transfer is Transfer.LOCAL
+            tasks = self._tasks_here[edge.target] if local else self._plan.components[edge.target].tasks
+            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), waits)
+            self._ways[(edge.index, task)] = way
+        return way
 
     def _pack(self, edge: Edge, task: int) -> Pack:
         source, registry = self._env.source(edge, task), self._env.registry
@@ -272,23 +263,19 @@ class StageRunner:
             return lambda tuples: Packed.of(columns_of(tuples, source), source, registry)
         return lambda tuples: Packed.of(tuples, source, registry)
 
-    def _route(self, run: _AttemptRun, edge: Edge, task: int) -> Route:
-        split = self._split(edge, task)
+    def _route(self, run: AttemptRun, edge: Edge, task: int) -> Route:
+        split, tasks, pack, waits = self._way(edge, task)
         if edge.transfer is Transfer.LOCAL:
-            return HandOver(split, self._tasks_here[edge.target], partial(self._deliver, run, edge, task))
-        tasks = self._plan.components[edge.target].tasks
-        waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
+            return HandOver(split, tasks, partial(self._deliver, run, edge, task))
         send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
-        route = PackedRoute(edge, task, split, tasks, self._pack(edge, task), send)
-        run.packed_routes.append(route)
-        return route
+        return PackedRoute(split, tasks, pack, send)
 
-    def _exchange(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+    def _exchange(self, run: AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         if self._on_driver:
             self._take_room(run, edge.source, len(packed.data))
         self._outbox.send((run.index, edge.index, task, target), packed)
 
-    def _keep_for_commit(self, run: _AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
+    def _keep_for_commit(self, run: AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         stage = self._plan.components[edge.target].stage
         if stage is not None and edge.transfer is not Transfer.COMMIT:
             # It is left out of this wave, and comes back where it gets many.
@@ -302,7 +289,7 @@ class StageRunner:
         self._take_room(run, edge.target, len(packed.data))
         run.given(target).tuples.append(Delivery(edge.index, task, target, packed))
 
-    def _take_room(self, run: _AttemptRun, component: str, size: int) -> None:
+    def _take_room(self, run: AttemptRun, component: str, size: int) -> None:
         """Count what goes to Spark in one piece; where it is too much the last attempts go, to come in later waves."""
         gone = [self._runs[index] for index in self._room.take(run.index, size)]
         for one in gone:
@@ -314,21 +301,14 @@ class StageRunner:
             raise AttemptAborted
 
     def _split(self, edge: Edge, task: int) -> Split:
-        # One a wave, not one an attempt, so that small batches are spread evenly too.
-        split = self._splits.get((edge.index, task))
-        if split is None:
-            seed = task + self._wave.number
-            here = self._tasks_here.get(edge.target, [])
-            if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
-                split = partitioning.shuffle(here, seed)
-            else:
-                split = self._env.splitter(edge, task, seed)
-            self._splits[(edge.index, task)] = split
-        return split
+        seed = task + self._wave.number
+        if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
+            return partitioning.shuffle(self._tasks_here[edge.target], seed)
+        return self._env.splitter(edge, task, seed)
 
-    def _deliver(self, run: _AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
+    def _deliver(self, run: AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         receiver = self._task(run, target)
-        if receiver is None or not receiver.execute_all(tuples, self._env.source(edge, task)):
+        if receiver is None or not receiver.execute_all([(tuples, self._env.source(edge, task))]):
             raise AttemptAborted
 
     # ------------------------------------------------------------------------------------ the end of input
@@ -355,7 +335,7 @@ class StageRunner:
         component = self._components[0].id if self._components else self._plan.spout.id
         return Failure(component, None, f"input of stage {self._stage} was cut: {what}", counts=False)
 
-    def _finish(self, run: _AttemptRun) -> None:
+    def _finish(self, run: AttemptRun) -> None:
         if run.finished:
             return
         for planned in self._components:
@@ -366,12 +346,9 @@ class StageRunner:
                 if planned.id == self._plan.spout.id:
                     continue
                 self._finish_task(run, planned, task)
-        if not run.failed:
-            for route in filter(PackedRoute.waiting, run.packed_routes):
-                self._guarded(run, route.edge.source, route.task, "emit", route.flush)
         run.release()
 
-    def _finish_task(self, run: _AttemptRun, planned: PlannedComponent, task: int) -> None:
+    def _finish_task(self, run: AttemptRun, planned: PlannedComponent, task: int) -> None:
         bolt_task = self._task(run, task)
         if bolt_task is None:
             return
@@ -380,11 +357,10 @@ class StageRunner:
             self._guarded(run, planned.id, task, "execute", self._gather, run, bolt_task, task)
         elif not bolt_task.finish():
             return
-        bolt_task.collector.close()
         if bolt_task.context.metrics is not None and not run.failed:
             self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
 
-    def _gather(self, run: _AttemptRun, bolt_task: BatchBoltTask, task: int) -> None:
+    def _gather(self, run: AttemptRun, bolt_task: BatchBoltTask, task: int) -> None:
         bolt_task.collector.finish("execute")
         gathered = bolt_task.gathered(self._env.registry)
         self._take_room(run, bolt_task.of.component, len(gathered))

@@ -26,6 +26,9 @@ from stormline.topology.tuples import Tuple, TupleSource
 
 OnFailure = Callable[[Failure], None]
 
+Share = tuple[Tuples, TupleSource]
+"""Tuples that a task is to execute, which become its own, and who emitted them."""
+
 
 def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> None:
     """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
@@ -64,16 +67,17 @@ class BasicBoltTask(_BoltTask):
         self._counted: Readings = {}
         self._bolt = bolt
 
-    def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
-        """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
+    def execute_all(self, shares: Sequence[Share]) -> bool:
+        """Execute tuples; return whether that came through."""
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, shares))
 
-    def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
+    def _execute_all(self, shares: Sequence[Share]) -> None:
         execute, collector = self._bolt.execute, self.collector
         try:
-            for rows in rows_of(tuples):
-                for tup in map(Tuple, rows, repeat(source)):
-                    execute(tup, collector)
+            for tuples, source in shares:
+                for rows in rows_of(tuples):
+                    for tup in map(Tuple, rows, repeat(source)):
+                        execute(tup, collector)
             collector.flush()
         finally:  # the bolt counts for all attempts, one after another
             self.context.count_into(self._counted)
@@ -113,16 +117,16 @@ class BatchBoltTask(_BoltTask):
         self._who = "" if gathers is None else f"bolt {of.component!r} ({type(bolt).__name__}), task {of.task},"
         self._other = None if gathers is None else OtherState(bolt, gathers, alone=True, who=self._who)
 
-    def execute_all(self, tuples: Tuples, source: TupleSource) -> bool:
-        """Execute tuples, which become the bolt's own; return whether that came through."""
-        return self._came_through(run_guarded(self.of, "execute", self._execute_all, tuples, source))
+    def execute_all(self, shares: Sequence[Share]) -> bool:
+        """Execute tuples; return whether that came through."""
+        return self._came_through(run_guarded(self.of, "execute", self._execute_all, shares))
 
-    def _execute_all(self, tuples: Tuples, source: TupleSource) -> None:
-        if self._other is None:
-            execute_tuples(self._executes, tuples, source)
-        else:
+    def _execute_all(self, shares: Sequence[Share]) -> None:
+        if self._other is not None:
             self._other.before_execute()
+        for tuples, source in shares:
             execute_tuples(self._executes, tuples, source)
+        if self._other is not None:
             self._other.after_execute()
         self.collector.flush()
 

@@ -47,6 +47,9 @@ class Route(Protocol):
     def take_direct(self, task: int, row: Row) -> None:
         """Take a row that was emitted to one task by name."""
 
+    def flush(self) -> None:
+        """Send on whatever waits for more: the task emits nothing more for this attempt."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Direct:
@@ -157,8 +160,8 @@ class TaskCollector:
     Where routing fails, rows of earlier calls are lost with it: `flush` raises the error again, though user code may
     have caught it, so that the attempt fails.
 
-    Any thread may emit, as in Storm. Only the owner routes, since downstream code runs in it: the thread that called
-    `take_over`, or flushed, last. What others emit waits for the next `flush`. There is no lock: to append to a list,
+    Any thread may emit, as in Storm. Only the owner routes, since downstream code runs in it: the thread that made it,
+    or called `take_over` last. What others emit waits for the next `flush`. There is no lock: to append to a list,
     and to take a part of one, are single steps.
     """
 
@@ -289,8 +292,7 @@ class TaskCollector:
         self._owner = get_ident()
 
     def flush(self) -> None:
-        """Route all that waits, in the calling thread; raise what routing has raised in an emit before."""
-        self._owner = get_ident()
+        """Route all that waits, in the owner's thread; raise what routing has raised in an emit before."""
         if self._lost_rows is not None:
             raise self._lost_rows
         for output in self._outputs.values():
@@ -298,7 +300,7 @@ class TaskCollector:
                 self._guarded(output.flush)
 
     def finish(self, where: str) -> None:
-        """Route all that waits, and close: `where`, the last call of user code, has returned.
+        """Route all that waits, flush the routes, and close: `where`, the last call of user code, has returned.
 
         Raises:
             StaleEmit: a thread of the user's has emitted since: its tuples, and those that may follow, would be lost.
@@ -315,6 +317,8 @@ class TaskCollector:
                     f"{self._who()}: a thread of its own emitted {late} tuples for attempt {self._attempt} after "
                     f"{where} had returned; join it in {where}"
                 )
+            for route in output.routes:
+                route.flush()
 
     def _guarded(self, routing: Callable[..., None], *what: Any) -> None:
         """Route, and keep what that raises."""

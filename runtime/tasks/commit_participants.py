@@ -102,8 +102,9 @@ class CommitParticipants:
         return failure
 
     def abort(self) -> None:
-        """Abort all."""
-        self._abort(self._take_over())
+        """Abort all; nobody takes part any more."""
+        if not self._over:  # `commit` has left nothing; a lock for each commit would be for nothing
+            self._abort(self._take_over())
 
     def _take_over(self) -> list[tuple[str, CommitParticipant]]:
         with self._lock:

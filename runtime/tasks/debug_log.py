@@ -54,3 +54,6 @@ class Logged:
     def take_direct(self, task: int, row: Row) -> None:
         """Log a row."""
         debug_log.info("%s, task %d emits to %s task %d: %r", *self._what, task, row)
+
+    def flush(self) -> None:
+        """Do nothing: nothing waits."""

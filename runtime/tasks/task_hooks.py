@@ -36,6 +36,8 @@ class _Told:
     def take_direct(self, task: int, row: Row) -> None:
         self._tell(row, task)
 
+    def flush(self) -> None: ...
+
     def _tell(self, row: Row, direct_task: int | None) -> None:
         info = EmitInfo(row, self._stream, self._task, direct_task)
         for hook in self._hooks:

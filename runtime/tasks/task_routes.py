@@ -25,11 +25,9 @@ class PackedRoute:
     `send` takes them with the task that they are for: to its slot, or to be kept for the commit phase.
     """
 
-    __slots__ = ("buffers", "edge", "pack", "rows_max", "send", "split", "task", "tasks")
+    __slots__ = ("buffers", "pack", "rows_max", "send", "split", "tasks")
 
-    def __init__(self, edge: Edge, task: int, split: Split, tasks: Sequence[int], pack: Pack, send: Send) -> None:
-        self.edge = edge
-        self.task = task
+    def __init__(self, split: Split, tasks: Sequence[int], pack: Pack, send: Send) -> None:
         self.tasks = tasks
         self.split = split
         self.pack = pack
@@ -75,12 +73,7 @@ class PackedRoute:
         for part in (tuples[:half], tuples[half:]):
             self._send(target, part)
 
-    def waiting(self) -> bool:
-        """Return whether there is something to send."""
-        return bool(self.buffers)
-
     def flush(self) -> None:
-        """Send what is left."""
         for target in list(self.buffers):
             self._flush(target)
 
@@ -100,6 +93,8 @@ class HandOver:
     def take_direct(self, task: int, row: Row) -> None:
         if task in self._tasks:
             self._deliver(task, [row])
+
+    def flush(self) -> None: ...
 
 
 def collector_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stormline.runtime.tuples.columns import Tuples
 from stormline.runtime.tuples.packing import Packed
@@ -18,6 +18,9 @@ class Delivery(NamedTuple):
     source_task: int
     target_task: int
     tuples: Tuples | Packed
+
+    def __reduce__(self) -> tuple[type[Delivery], tuple[Any, ...]]:
+        return Delivery, tuple(self)  # a named tuple's own way takes thrice as long
 
     @property
     def rows(self) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 _wanted: ContextVar[Callable[[], bool] | None] = ContextVar("wanted", default=None)
@@ -15,11 +14,14 @@ def wanted_here() -> bool:
     return wanted is None or wanted()
 
 
-@contextmanager
-def while_wanted(wanted: Callable[[], bool]) -> Iterator[None]:
-    """Let `wanted` answer for the user code in the `with` block."""
-    token = _wanted.set(wanted)
-    try:
-        yield
-    finally:
-        _wanted.reset(token)
+class WhileWanted:
+    """Lets `wanted` answer for the user code in the `with` block. No generator: each commit makes one, or several."""
+
+    def __init__(self, wanted: Callable[[], bool]) -> None:
+        self._answer = wanted
+
+    def __enter__(self) -> None:
+        self._token = _wanted.set(self._answer)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
+        _wanted.reset(self._token)

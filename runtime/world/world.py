@@ -6,6 +6,7 @@ the simulated world: modules of the runtime import none of `time`, `threading`, 
 
 from __future__ import annotations
 
+import os
 import queue
 import secrets
 import threading
@@ -136,6 +137,17 @@ def _start_thread(name: str, target: Callable[..., object], *args: Any) -> threa
     return thread
 
 
+def _random_below(limit: int) -> int:
+    """As `secrets.randbelow`, which gives the interpreter away for it: each commit draws once, and then waited."""
+    if not hasattr(os, "getrandom"):  # Linux has it
+        return secrets.randbelow(limit)
+    bits = (limit - 1).bit_length()
+    while True:  # twice, on average, where it must be most often
+        number = int.from_bytes(os.getrandom(-(-bits // 8)), "big") >> (-bits % 8)
+        if number < limit:
+            return number
+
+
 REAL = World(
     monotonic=time.monotonic,
     passed_secs=passed_secs,
@@ -148,7 +160,7 @@ REAL = World(
     condition=threading.Condition,
     queue=queue.SimpleQueue,
     new_id=lambda: uuid.uuid4().hex,
-    random_below=secrets.randbelow,
+    random_below=_random_below,
     machine=Machine(),
 )
 """The world as it is."""

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
     InvalidACLError,
@@ -21,6 +20,7 @@ from kazoo.protocol.states import KazooState
 
 from stormline.runtime.errors import ZooKeeperDenied, ZooKeeperUnreachable
 from stormline.runtime.world.world import World
+from stormline.runtime.zookeeper.polling import kazoo_client
 from stormline.runtime.zookeeper.security import OPEN, Credentials, ZooKeeperSecurity
 from stormline.runtime.zookeeper.session_keeper import KeepAlive
 from stormline.topology.config import (
@@ -45,7 +45,7 @@ HOSTS_REPEATED = 3
 Listener = Callable[[str], None]
 
 MakeClient = Callable[..., Any]
-"""What makes kazoo's client, as `KazooClient` does."""
+"""What makes kazoo's client, as `kazoo_client` does."""
 
 
 class ZooKeeperSession:
@@ -87,7 +87,7 @@ class ZooKeeperSession:
         debug: bool,
         security: ZooKeeperSecurity = OPEN,
         keep_alive: KeepAlive | None = None,
-        make_client: MakeClient = KazooClient,
+        make_client: MakeClient = kazoo_client,
     ) -> ZooKeeperSession:
         """Begin a session, and have it kept alive where somebody can; secrets are read here.
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from stormline.runtime.errors import InvalidPath, SessionLost, StateCorrupt
@@ -23,6 +22,7 @@ from stormline.runtime.zookeeper.claim import CHANGED_MEANWHILE, Claim, Owner, c
 from stormline.runtime.zookeeper.embedded_server import EmbeddedServer
 from stormline.runtime.zookeeper.interpreter_watch import WhySilent, never_silent
 from stormline.runtime.zookeeper.ownership import RETRY_SECS, Ownership
+from stormline.runtime.zookeeper.polling import kazoo_client
 from stormline.runtime.zookeeper.security import OPEN, ZooKeeperSecurity
 from stormline.runtime.zookeeper.session import CONNECTION_ERRORS, MakeClient, ZooKeeperSession
 from stormline.topology.identifiers import RESERVED_ROOT
@@ -79,7 +79,7 @@ class ZooKeeperStateStore:
         server: EmbeddedServer | None = None,
         why_silent: WhySilent = never_silent,
         world: World = REAL,
-        make_client: MakeClient = KazooClient,
+        make_client: MakeClient = kazoo_client,
     ) -> ZooKeeperStateStore:
         """Take the ownership of a topology, with all its state; or change nothing.
 

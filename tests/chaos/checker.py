@@ -34,6 +34,9 @@ def check(evidence: Evidence) -> list[str]:
     _check_ranges(evidence, findings, last)
     _check_transactions(evidence, findings)
     _check_state(evidence, findings, last)
+    for store, sums in evidence.stores.items():
+        for key in sorted({*evidence.source, *sums}):
+            _check_key(f"key {key} of {store}", sums.get(key, Sums()), evidence.source.get(key, Sums()), findings)
     if evidence.committed != last:
         findings.add("not the end", f"ZooKeeper holds {evidence.committed} as committed, the ledger ends at {last}")
     for process in evidence.left:
@@ -107,18 +110,22 @@ def _check_transactions(evidence: Evidence, findings: _Findings) -> None:
             findings.add("wrong sum", f"transaction {txid} has {found[txid]}, its rows give {expected[txid]}")
 
 
+def _check_key(key: str, found: Sums, expected: Sums, findings: _Findings) -> None:
+    if found.count < expected.count:
+        findings.add("missing", f"{key} counts {found.count} tuples, the source has {expected.count}")
+    elif found.count > expected.count:
+        findings.add("double", f"{key} counts {found.count} tuples, the source has {expected.count}")
+    elif found != expected:
+        findings.add("wrong sum", f"{key} has {found}, the source gives {expected}")
+
+
 def _check_state(evidence: Evidence, findings: _Findings, last: int) -> None:
     """Each key has the sums of the source's tuples; each task's keys together those of its ledger."""
     for key in sorted({*evidence.source, *evidence.state}):
         expected = evidence.source.get(key, Sums())
         stored = evidence.state.get(key)
         found = stored.sums if stored is not None else Sums()
-        if found.count < expected.count:
-            findings.add("missing", f"key {key} counts {found.count} tuples, the source has {expected.count}")
-        elif found.count > expected.count:
-            findings.add("double", f"key {key} counts {found.count} tuples, the source has {expected.count}")
-        elif found != expected:
-            findings.add("wrong sum", f"key {key} has {found}, the source gives {expected}")
+        _check_key(f"key {key}", found, expected, findings)
         if stored is not None and not 1 <= stored.txid <= last:
             findings.add("stray", f"key {key} was changed by transaction {stored.txid}, the ledger ends at {last}")
     by_task: defaultdict[int, Sums] = defaultdict(Sums)

@@ -1,4 +1,4 @@
-"""The cluster: Spark, ZooKeeper and PostgreSQL on loopback, a proxy before each of the latter two."""
+"""The cluster: Spark, ZooKeeper, PostgreSQL and Redis on loopback, a proxy before each of the latter three."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from tests.chaos.design import Design
 from tests.chaos.processes import MARK, ROOT
 from tests.chaos.source import Source, SourceFile
 from tests.chaos.spark import ChaosStandalone
+from tests.chaos.stores import Places
 from tests.chaos.topology import SOURCE
 from tests.chaos.zookeeper import ChaosZooKeeper
 from tests.services.postgresql import PostgreSQL
 from tests.services.proxy import Protocol, Proxy, ZooKeeperProtocol
+from tests.services.redis import Redis
+from tests.services.redis import binary as redis_binary
 
 SESSION_TIMEOUT_MS = 4000
 MESSAGE_TIMEOUT_SECS = 8
@@ -31,25 +34,36 @@ class Cluster:
         self.env = {MARK: mark, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
         self.zookeeper = ChaosZooKeeper(folder / "zookeeper", folder / "zookeeper.log", self.env)
         self.postgresql = PostgreSQL(folder / "postgresql.log", self.env)
+        self.has_redis = redis_binary() is not None
+        self.redis = Redis(folder / "redis.log", self.env)
         self.spark = ChaosStandalone(folder / "spark", self.env)
         self.source = SourceFile(folder / SOURCE)
         self.zookeeper_proxy = Proxy(self.zookeeper.port, ZooKeeperProtocol())
         self.postgresql_proxy = Proxy(self.postgresql.port, Protocol())
+        self.redis_proxy = Proxy(self.redis.port, Protocol(b"EXEC\r\n"))
 
     def start(self) -> None:
         """Start all services."""
         self.zookeeper.start()
         self.postgresql.create()
+        if self.has_redis:
+            self.redis.create()
         self.spark.start()
         settings = {
             "folder": str(self.folder),
             "master": self.spark.master_url,
             "zookeeper": f"127.0.0.1:{self.zookeeper_proxy.port}",
             "dsn": self.postgresql.dsn(self.postgresql_proxy.port),
+            "stores": self.stores(self.postgresql_proxy.port, self.redis_proxy.port),
             "session_timeout_ms": SESSION_TIMEOUT_MS,
             "message_timeout_secs": MESSAGE_TIMEOUT_SECS,
         }
         (self.folder / "settings.json").write_text(json.dumps(settings))
+
+    def stores(self, postgresql_port: int | None = None, redis_port: int | None = None) -> Places:
+        """Return where the stores are: the servers, or proxies before them."""
+        places = {"postgresql": self.postgresql.dsn(postgresql_port)}
+        return {**places, "redis": self.redis.url(0, redis_port)} if self.has_redis else places
 
     def make_fences(self, design: Design) -> None:
         """Begin a round: an empty source, and a fence row for each committing task."""
@@ -62,12 +76,16 @@ class Cluster:
         """Return the processes that belong here as long as the cluster runs."""
         backends = {process.pid for process in self.postgresql.backends()}
         servers = {self.zookeeper.process.pid, self.postgresql.process.pid}
+        if self.has_redis:
+            servers.add(self.redis.process.pid)
         return servers | backends | {process.pid for process in self.spark.processes()}
 
     def stop(self) -> None:
         """End all services."""
         self.zookeeper_proxy.close()
         self.postgresql_proxy.close()
+        self.redis_proxy.close()
         self.spark.stop()
         self.zookeeper.remove()
         self.postgresql.stop()
+        self.redis.stop()

@@ -71,7 +71,7 @@ class Driver:
             sc.stop()
 
     def _drive(self, design: Design, sc: Any) -> None:
-        made = topology.build(design, self._folder, self._settings["dsn"])
+        made = topology.build(design, self._folder, self._settings["dsn"], self._settings["stores"])
         config = topology.config(
             design,
             self._settings["zookeeper"],

@@ -58,6 +58,7 @@ class Evidence:
     state: Mapping[int, Stored]
     fence: Mapping[int, Token]
     committed: int
+    stores: Mapping[str, Mapping[int, Sums]] = field(default_factory=dict)
     left: Sequence[str] = field(default=())
 
 
@@ -85,7 +86,14 @@ def _in_zookeeper(hosts: str, node: str) -> Any:
 
 
 def collect(
-    dsn: str, topology: str, partitions: int, rows: int, tasks: int, source: Mapping[int, Sums], committed: int
+    dsn: str,
+    topology: str,
+    partitions: int,
+    rows: int,
+    tasks: int,
+    source: Mapping[int, Sums],
+    committed: int,
+    stores: Mapping[str, Mapping[int, Sums]] | None = None,
 ) -> Evidence:
     """Read what the database holds of a topology."""
     with psycopg.connect(dsn) as db:
@@ -115,4 +123,4 @@ def collect(
                 "SELECT task, epoch, txid, attempt FROM fence WHERE topology = %s", (topology,)
             )
         }
-    return Evidence(partitions, rows, tasks, source, entries, taken, state, fence, committed)
+    return Evidence(partitions, rows, tasks, source, entries, taken, state, fence, committed, stores or {})

@@ -19,16 +19,15 @@ from tests.chaos.design import Design
 from tests.chaos.evidence import owner_in_zookeeper
 from tests.chaos.processes import wait_until
 from tests.chaos.schedule import KINDS, Fault, Kind
+from tests.chaos.server_faults import DEATH_SECS, NoVictim, calls_of, calls_of_connections, kill
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.watch import Watch
-from tests.services.proxy import Proxy
 
 T = TypeVar("T")
 
 VICTIM_SECS = 20.0
 """Time to wait for a victim: there may be no driver, or no executor, at the moment."""
 
-DEATH_SECS = 15.0
 ZOMBIE_SECS = 180.0
 
 KEPT_SECS = 20.0
@@ -40,10 +39,6 @@ LATE_ZOMBIES = 0.6
 """How many of the zombies wake up only when their successor has committed what they were at."""
 
 SUCCESSOR_SECS = 30.0
-
-
-class NoVictim(Exception):
-    """There was nothing to break."""
 
 
 class Hanging(Exception):
@@ -59,15 +54,23 @@ class Injector:
         self._supervisor = supervisor
         self.design: Design | None = None
         self.poisoned: set[int] = set()
+        # Those of this class first: it may know more of what it breaks.
         self._calls: dict[str, Callable[[Fault], str]] = {
-            kind.name: getattr(self, "_" + kind.name.replace("-", "_")) for kind in KINDS
+            **calls_of_connections("zookeeper", cluster.zookeeper_proxy),
+            **calls_of("postgresql", cluster.postgresql, cluster.postgresql_proxy),
+            **calls_of("redis", cluster.redis, cluster.redis_proxy),
         }
+        for kind in KINDS:
+            own = getattr(self, "_" + kind.name.replace("-", "_"), None)
+            self._calls[kind.name] = own or self._calls[kind.name]
 
     def available(self) -> tuple[list[Kind], dict[str, str]]:
         """Return the kinds that can be had on this machine, and why others cannot."""
         skipped = {}
         if self._cluster.zookeeper.cannot_fill:
             skipped[schedule.ZOOKEEPER_DISK_FULL] = f"no tmpfs: {self._cluster.zookeeper.cannot_fill}"
+        if not self._cluster.has_redis:
+            skipped |= {kind.name: "Redis is not installed" for kind in KINDS if kind.target == "redis"}
         return [kind for kind in KINDS if kind.name not in skipped], skipped
 
     def inject(self, fault: Fault) -> str:
@@ -280,67 +283,12 @@ class Injector:
             raise NoVictim("the server had nothing to write, and lived on")
         return "the server ended, and was started again"
 
-    def _zookeeper_lost(self, fault: Fault) -> str:
-        return self._lose(self._cluster.zookeeper_proxy, fault)
-
-    def _lose(self, proxy: Proxy, fault: Fault) -> str:
-        lost = proxy.lost
-        proxy.lose(fault.variant)
-        if not wait_until(lambda: proxy.lost > lost, DEATH_SECS):
-            proxy.lose("")
-            raise NoVictim(f"no {fault.variant} came by")
-        return f"a {fault.variant}"
-
-    def _zookeeper_delay(self, fault: Fault) -> str:
-        return self._delay(self._cluster.zookeeper_proxy, fault)
-
-    def _delay(self, proxy: Proxy, fault: Fault) -> str:
-        delay_secs = round(0.02 + 0.5 * fault.pick**2, 3)
-        proxy.delay_secs = delay_secs
-        time.sleep(fault.hold_secs)
-        proxy.delay_secs = 0.0
-        return f"{1000 * delay_secs:.0f} ms a piece, for {fault.hold_secs} s"
-
-    def _zookeeper_half_open(self, fault: Fault) -> str:
-        return self._half_open(self._cluster.zookeeper_proxy, fault)
-
-    def _half_open(self, proxy: Proxy, fault: Fault) -> str:
-        """Nothing gets through for a while; then it does, late, or the connection is cut."""
-        proxy.half_open = True
-        time.sleep(fault.hold_secs)
-        late = fault.pick < 0.5
-        if not late:
-            proxy.cut()
-        proxy.half_open = False
-        return f"for {fault.hold_secs} s, then " + ("delivered late" if late else "cut")
-
-    def _zookeeper_cut(self, fault: Fault) -> str:
-        self._cluster.zookeeper_proxy.cut()
-        return "all connections"
-
     # ------------------------------------------------------------------------------------ PostgreSQL
 
     def _postgresql_kill(self, fault: Fault) -> str:
-        postgresql = self._cluster.postgresql
         if fault.variant == "backend":
-            return "backend, " + self._kill(self._pick(fault, postgresql.connections, "backend"))
-        postgresql.kill()
-        time.sleep(fault.hold_secs)
-        postgresql.start()
-        return f"down for {fault.hold_secs} s"
-
-    def _postgresql_lost(self, fault: Fault) -> str:
-        return self._lose(self._cluster.postgresql_proxy, fault)
-
-    def _postgresql_delay(self, fault: Fault) -> str:
-        return self._delay(self._cluster.postgresql_proxy, fault)
-
-    def _postgresql_half_open(self, fault: Fault) -> str:
-        return self._half_open(self._cluster.postgresql_proxy, fault)
-
-    def _postgresql_cut(self, fault: Fault) -> str:
-        self._cluster.postgresql_proxy.cut()
-        return "all connections"
+            return "backend, " + self._kill(self._pick(fault, self._cluster.postgresql.connections, "backend"))
+        return kill(self._cluster.postgresql, fault)
 
     # ------------------------------------------------------------------------------------ the source
 

@@ -23,6 +23,7 @@ from tests.chaos.order import OrderWatch
 from tests.chaos.processes import describe, end_all, marked, wait_until
 from tests.chaos.report import Happened, Report
 from tests.chaos.schedule import KINDS, Fault, Kind, Round, draw
+from tests.chaos.stores import stored_sums
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.verdict import explain
 from tests.chaos.watch import Feeder, Watch
@@ -181,7 +182,16 @@ class Run:
         dsn = self._cluster.postgresql.dsn()
         committed = committed_in_zookeeper(self._cluster.zookeeper.hosts, design.topology)
         source = sums_by_key(rows * design.partitions)
-        evidence = collect(dsn, design.topology, design.partitions, rows, design.committers, source, committed)
+        evidence = collect(
+            dsn,
+            design.topology,
+            design.partitions,
+            rows,
+            design.committers,
+            source,
+            committed,
+            stored_sums(design.topology, self._cluster.stores()),
+        )
         violations = check(evidence)
         self._report.violation(*(f"{design.topology}: {text}" for text in violations))
         self._report.transactions += committed

@@ -41,10 +41,15 @@ ZOOKEEPER_DELAY = "zookeeper-delay"
 ZOOKEEPER_HALF_OPEN = "zookeeper-half-open"
 ZOOKEEPER_CUT = "zookeeper-cut"
 POSTGRESQL_KILL = "postgresql-kill"
+POSTGRESQL_PAUSE = "postgresql-pause"
 POSTGRESQL_LOST = "postgresql-lost"
 POSTGRESQL_DELAY = "postgresql-delay"
 POSTGRESQL_HALF_OPEN = "postgresql-half-open"
 POSTGRESQL_CUT = "postgresql-cut"
+REDIS_KILL = "redis-kill"
+REDIS_PAUSE = "redis-pause"
+REDIS_LOST = "redis-lost"
+REDIS_HALF_OPEN = "redis-half-open"
 JOBS_CANCELLED = "jobs-cancelled"
 CLOCK_JUMP = "clock-jump"
 POISON_TUPLE = "poison-tuple"
@@ -72,6 +77,11 @@ KINDS = (
     Kind(POSTGRESQL_DELAY, "postgresql", hold_secs=(1.0, 4.0)),
     Kind(POSTGRESQL_HALF_OPEN, "postgresql", hold_secs=(0.5, 8.0)),
     Kind(POSTGRESQL_CUT, "postgresql", weight=2),
+    Kind(POSTGRESQL_PAUSE, "postgresql", hold_secs=(0.2, 6.0)),
+    Kind(REDIS_KILL, "redis", hold_secs=(0.0, 3.0)),
+    Kind(REDIS_PAUSE, "redis", hold_secs=(0.2, 6.0)),
+    Kind(REDIS_LOST, "redis", ("reply", "request"), weight=2),
+    Kind(REDIS_HALF_OPEN, "redis", hold_secs=(0.5, 6.0)),
     Kind(JOBS_CANCELLED, "spark", ("once", "three times"), weight=2),
     Kind(CLOCK_JUMP, "driver", ("+3600", "-3600", "+86400"), (0.5, 3.0)),
     Kind(POISON_TUPLE, "source"),

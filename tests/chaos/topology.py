@@ -1,4 +1,7 @@
-"""The topology that is broken: numbers → add (by key) → store (committers, by key) → PostgreSQL."""
+"""The topology that is broken: numbers → add (by key) → store, maps (committers, by key) → PostgreSQL, Redis.
+
+`store` keeps its own fence, ledger and ranges, which the harness watches and checks; `maps` leaves all that to stores.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from tests.chaos.ledger import Ledger, Range, Token
 from tests.chaos.numbers import MODULUS, Sums
 from tests.chaos.source import read_source
 from tests.chaos.spouts import IdempotentNumbers, OpaqueNumbers
+from tests.chaos.stores import Places, StoreByMaps
 
 SOURCE = "source.json"
 
@@ -123,7 +127,7 @@ def warm_up(_: int) -> None:
     """Do nothing, on an executor: so that it has started, and has imported all this."""
 
 
-def build(design: Design, folder: Path, dsn: str) -> Topology:
+def build(design: Design, folder: Path, dsn: str, stores: Places) -> Topology:
     """Declare the topology of one round; `folder` holds its source."""
     spout = IdempotentNumbers if design.spout == IDEMPOTENT else OpaqueNumbers
     numbers = spout(folder / SOURCE, design.partitions)
@@ -132,6 +136,8 @@ def build(design: Design, folder: Path, dsn: str) -> Topology:
     builder.set_bolt("add", adder, design.adders).fields_grouping("numbers", Fields("key"))
     store = builder.set_bolt("store", StoreSums(folder, dsn, gathers=design.pending % 2 == 0), design.committers)
     store.fields_grouping("add", Fields("key")).fields_grouping("add", Fields("partition"), "ranges")
+    maps = builder.set_bolt("maps", StoreByMaps(stores), design.committers)
+    maps.fields_grouping("add", Fields("key"))
     return builder.build_topology()
 
 

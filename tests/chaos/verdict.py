@@ -33,4 +33,8 @@ def explain(end: Mapping[str, Any], poisoned: Set[int], heal: Callable[[int], No
         found = re.search(r"comes with \((\d+), \d+, \d+\), after \((\d+), ", message)
         if found and int(found[1]) < int(found[2]):
             return None  # a zombie, turned away
+    if error == "TopologyFailed" and cause == "StoreMismatch":
+        found = re.search(r"stored by epoch (\d+), .* of epoch (\d+), .*: another driver has taken over", message)
+        if found and int(found[2]) < int(found[1]):
+            return None  # a zombie, turned away by a store's fence
     return f"{error} ({cause}): {message[-1500:]}"

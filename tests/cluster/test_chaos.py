@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED = 7
 RUN_SECS = 900.0
 END_SECS = 60.0
 
 
 # There may be nobody to kill at the moment, so a few faults fewer may be done.
 @pytest.mark.parametrize(
-    ("faults", "done_min", "tuples"), [(8, 5, 100_000), pytest.param(30, 25, 1_000_000, marks=pytest.mark.proof)]
+    ("faults", "seed", "done_min", "tuples"),
+    # The 8 of this seed: driver, executor, PostgreSQL and Redis die, and few of them take long. Among 30 is each kind.
+    [(8, 79, 5, 100_000), pytest.param(30, 7, 25, 1_000_000, marks=pytest.mark.proof)],
 )
 def test_after_real_faults_each_of_many_tuples_counts_once(
-    faults: int, done_min: int, tuples: int, needs_postgresql: None, tmp_path: Path
+    faults: int, seed: int, done_min: int, tuples: int, needs_postgresql: None, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "tests.chaos", "--faults", str(faults), "--seed", str(SEED)]
+    command = [sys.executable, "-m", "tests.chaos", "--faults", str(faults), "--seed", str(seed)]
     command += ["--tuples", str(tuples)]
     with subprocess.Popen(
         [*command, "--keep", str(tmp_path / "chaos")], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -17,35 +16,20 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
-from tests.services.mariadb import MariaDB, binary
+from tests.services.mariadb import MariaDB
 
 __all__ = ["process", "successor"]
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
-    """A real MariaDB; skipped where it is not installed, and failed there in CI."""
-    if binary() is None:
-        why = "MariaDB is not installed: sh scripts/check_mariadb.sh"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-    server = MariaDB(tmp_path_factory.mktemp("mariadb") / "log")
-    try:
-        server.create()
-        yield server
-    finally:
-        server.stop()
-
-
 @pytest.fixture
 def store(mariadb: MariaDB) -> MySQLStore:
     """A database of the test's own."""
     name = f"store_{next(_numbers)}"
-    with pymysql.connect(host="127.0.0.1", port=mariadb.port, user="stormline") as db, db.cursor() as cursor:
+    with mariadb.connected() as db, db.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
     return MySQLStore(mariadb.url(name), timeout_secs=2)
 
@@ -65,7 +49,15 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract):
+class TestMySQLStore(
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
+):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

@@ -15,7 +15,7 @@ from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from tests.chaos import ledger
 from tests.chaos.ledger import Ledger, Range, Token
 from tests.chaos.numbers import Sums
-from tests.kits.components import line, numbers
+from tests.kits.components import eventually, line, numbers
 from tests.services.postgresql import PostgreSQL
 
 TOPOLOGY = "broken"
@@ -97,6 +97,12 @@ def in_the_commit(dsn: str) -> psycopg.Connection[Any]:
     return db
 
 
+def waits_for_a_lock(db: psycopg.Connection[Any]) -> bool:
+    """Return whether any connection does."""
+    with db.transaction():
+        return db.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'").fetchone() is not None
+
+
 def test_a_commit_that_is_the_victim_of_a_deadlock_is_replayed_and_counts_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,6 +122,7 @@ def test_a_commit_that_is_the_victim_of_a_deadlock_is_replayed_and_counts_once(
 
             threads.append(threading.Thread(target=want_the_fence))
             threads[0].start()
+            eventually(lambda: waits_for_a_lock(setup))  # the server looks for a deadlock once, a second from now
             in_the_commit(dsn).execute("UPDATE skips SET txid = 2 WHERE topology = 'held'")
 
         replays = drain(dsn, monkeypatch, deadlock)

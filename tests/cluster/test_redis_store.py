@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,34 +14,19 @@ from stormline.state import RedisStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract
 from tests.contracts.store import StoreContract, got, incremented, process, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract
 from tests.kits.stores import Process
-from tests.services.redis import Redis, binary
+from tests.services.redis import Redis
 
 __all__ = ["process", "successor"]
 
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
-    """A real Redis; skipped where it is not installed, and failed there in CI."""
-    if binary() is None:
-        why = "Redis is not installed: sh scripts/check_redis.sh"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-    made = Redis(tmp_path_factory.mktemp("redis") / "log")
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-
-
 @pytest.fixture
-def store(server: Redis) -> RedisStore:
+def store(redis_server: Redis) -> RedisStore:
     """A database of the test's own."""
-    return RedisStore(f"redis://127.0.0.1:{server.port}/{next(_numbers)}", timeout_secs=3)
+    return RedisStore(f"redis://127.0.0.1:{redis_server.port}/{next(_numbers)}", timeout_secs=3)
 
 
 @pytest.fixture
@@ -51,7 +35,7 @@ def client(store: RedisStore) -> Iterator[Any]:
         yield made
 
 
-class TestRedisStore(StoreContract, StoredValuesContract, GroupedCommitsContract):
+class TestRedisStore(StoreContract, StoredValuesContract, UnreadPutsContract, GroupedCommitsContract):
     def test_own_commands_are_done_with_the_commit_and_once(
         self, store: RedisStore, process: Process, successor: Process, client: Any
     ) -> None:
@@ -71,6 +55,21 @@ class TestRedisStore(StoreContract, StoredValuesContract, GroupedCommitsContract
         assert client.get("commits") == b"1"
         assert words(store).items() == {"cat": 1}
 
+    @pytest.mark.parametrize("ends", ["execute", "reset"])
+    def test_own_commands_that_are_run_or_forgotten_beforehand_stop_the_topology(
+        self, store: RedisStore, process: Process, successor: Process, client: Any, ends: str
+    ) -> None:
+        def own(context: Any, attempt: Any) -> None:
+            with store.transaction(context, attempt) as pipeline:
+                pipeline.incr("commits")
+                getattr(pipeline, ends)()
+
+        with pytest.raises(StoreFailed, match=r"a pipeline of transaction\(\) of redis:.* is run or emptied, .*; l"):
+            process.commit(1, own)
+        assert client.get("commits") is None
+        successor.commit(1, incremented(words(store), {"cat": 1}))
+        assert words(store).items() == {"cat": 1}
+
     def test_where_two_drivers_store_at_once_one_is_replayed_and_finds_what_the_other_has_stored(
         self, store: RedisStore, process: Process, successor: Process
     ) -> None:
@@ -87,14 +86,14 @@ class TestRedisStore(StoreContract, StoredValuesContract, GroupedCommitsContract
         assert counts.items() == {"cat": 1}
 
     def test_a_server_that_was_killed_and_came_back_has_all_that_was_committed(
-        self, store: RedisStore, process: Process, server: Redis
+        self, store: RedisStore, process: Process, redis_server: Redis
     ) -> None:
         counts = words(store)
         process.commit(1, incremented(counts, {"cat": 1}))
-        server.kill()
+        redis_server.kill()
         with pytest.raises(StoreUnavailable, match=r"is not available: ConnectionError: .*; the batch is replayed unt"):
             process.commit(2, incremented(counts, {"cat": 1}))
-        server.start()
+        redis_server.start()
         process.commit(2, incremented(counts, {"cat": 1}))
         assert counts.items() == {"cat": 2}
 

@@ -183,13 +183,13 @@ def test_a_commit_of_a_driver_that_was_taken_over_cannot_write_it(
     EVENTS.clear()
     spout = PositionsOfStorm(batches=3)
     with start(backend, zookeeper, spout, Notes(waits=True)) as handle:
-        assert EVENTS["begun"].wait(20)
+        assert EVENTS["begun"].wait(60)
         backend.make_zombie("topo")
         owner = backend.open()
         user_state(owner).set_data("notes/count", ("the owner's", 7))
         EVENTS["go on"].set()
         with pytest.raises(Fenced, match=r"/topo is no longer owned by this driver \(epoch 1\)"):
-            handle.join(20)
+            handle.join(60)
         with pytest.raises(Fenced):  # whoever still holds it
             TransactionalState.new_user_state(spout.confs[0], "topo").set_data("notes/count", 0)
     assert owner.connected()

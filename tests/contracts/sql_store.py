@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stormline.errors import CorruptRow, StoreMismatch, TableMismatch
+from stormline.errors import CorruptRow, StoreFailed, StoreMismatch, TableMismatch
 from stormline.state import NonTransactionalMap, OpaqueMap, Store, TransactionalMap
 from tests.contracts.store import got, incremented, put, words
 from tests.kits.stores import CommitFailed, Process
@@ -179,3 +179,26 @@ class SQLStoreContract:
         with pytest.raises(CommitFailed, match=r"log|PRIMARY"):
             process.commit(1, work)
         assert (sql("SELECT * FROM log"), counts.items()) == ([], {})
+
+    @pytest.mark.parametrize("ends", ["commit", "rollback", "COMMIT"])
+    def test_own_sql_that_ends_the_transaction_stops_the_topology(
+        self, store: Store, process: Process, successor: Process, sql: RunSQL, ends: str
+    ) -> None:
+        counts = words(store)
+        sql("CREATE TABLE tally (n BIGINT)")
+
+        def work(context: Any, attempt: Any) -> None:
+            counts.begin_commit(context, attempt).increment({"cat": 1})
+            with store.transaction(context, attempt) as connection:
+                connection.cursor().execute("INSERT INTO tally VALUES (1)")
+                if ends.isupper():
+                    connection.cursor().execute(ends)
+                else:
+                    getattr(connection, ends)()
+
+        with pytest.raises(StoreFailed, match=r"own SQL in transaction\(\) of .* the transaction, by .*; leave that"):
+            process.commit(1, work)
+        if ends.islower():  # as SQL only SQLite lets us refuse it beforehand
+            assert (sql("SELECT * FROM tally"), counts.items()) == ([], {})
+        successor.commit(1, incremented(counts, {"cat": 1}))
+        assert counts.items() == {"cat": 1}

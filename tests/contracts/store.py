@@ -304,11 +304,13 @@ class StoreContract:
         phase = process.begin(1)
         opened = counts.begin_commit(phase, phase.attempt)
         assert phase.participants.commit(lambda: True) is None
-        with pytest.raises(StoreFailed, match=r"used after the commit of 1:1 had ended; use a store only"):
+        with pytest.raises(StoreFailed, match=r"used after the commit of 1:1 had ended; open its maps anew in each"):
             opened.increment({"cat": 1})
         with pytest.raises(NotCommitting, match=r"'test' asks to take part in the commit of 1:1, .* not run here"):
             counts.begin_commit(phase, phase.attempt)
         assert counts.items() == {}
+        with pytest.raises(StoreFailed, match=r"used after the commit of 1:1 had ended"):  # it may have been a thread
+            process.commit(2, incremented(counts, {"cat": 1}))
 
     # ------------------------------------------------------------------------------------ tables
 

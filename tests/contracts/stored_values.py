@@ -102,7 +102,7 @@ class StoredValuesContract:
             (int, True, r"'x' does not take True, which is a bool, expected exactly int"),
             (int, 2**63, r"is not within 64 bits; declare the column as object or Decimal"),
             (int, "1", r"is a str, expected exactly int"),
-            (int, None, r"does not take None, which is a NoneType"),
+            (int, None, r"does not take None, which is no int; leave it out, or call"),
             (float, 1, r"is a int, expected exactly float"),
             (float, float("nan"), r"is not finite, which not every database holds"),
             (str, "a\0b", r"holds the character NUL, .* declare the column as bytes"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL
+from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL, STORE_STOPS
 from tests.fault_matrix.row import NO_SINK, ONE_PROCESS, Open, Row
 
 ROWS = (
@@ -124,7 +124,7 @@ ROWS = (
         fault="its disk is full",
         must="replayed until there is room",
         simulated=("database: refused",),
-        real=Open("only ZooKeeper's disk is filled in the chaos runs"),
+        real=(f"{STORE_STOPS}test_a_postgresql_whose_disk_is_full_is_a_replay_until_there_is_room",),
     ),
     Row(
         key="database-prepared-orphans",

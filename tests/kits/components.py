@@ -255,7 +255,7 @@ def line(
     return builder.build_topology()
 
 
-def eventually(condition: Callable[[], object], timeout_secs: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], timeout_secs: float = 60.0) -> None:
     """Wait for a condition that another thread makes true."""
     deadline = time.monotonic() + timeout_secs
     while not condition():

@@ -15,7 +15,7 @@ def drain(*bolts: Any, rows: Any = None, config: Any = None) -> Any:
     """Run bolts on a memory spout, of 40 numbers if no `rows` are given, until all is committed."""
     with InProcessCluster() as cluster:
         handle = cluster.submit_topology("t", config or PENDING_4, line("t", rows or numbers(40), 5, *bolts))
-        handle.await_drained(20)
+        handle.await_drained(60)
     return handle
 
 

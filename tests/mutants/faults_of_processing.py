@@ -102,9 +102,9 @@ PROCESSING = (
         "rows-left-behind",
         "5 complete input",
         "Tuples that wait in a sender's buffers when it finishes are neither sent nor counted.",
-        STAGE_RUNNER,
-        "filter(PackedRoute.waiting, run.packed_routes)",
-        "filter(PackedRoute.waiting, run.packed_routes[1:])",
+        "runtime/tasks/collector.py",
+        "for route in output.routes:\n                route.flush()",
+        "for route in output.routes[1:]:\n                route.flush()",
     ),
     Mutant(
         "fixed-anew-beside-old-ones",

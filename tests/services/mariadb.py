@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
-import socket
 import subprocess
-import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pymysql
 
-from tests.chaos.processes import start, wait_until
-
-START_SECS = 60.0
+from tests.services.database_server import DatabaseServer
 
 
 def binary() -> str | None:
@@ -23,48 +19,41 @@ def binary() -> str | None:
     return found if shutil.which("mariadb-install-db") else None
 
 
-class MariaDB:
+class MariaDB(DatabaseServer):
     """A server with one user, `stormline`, who may do everything and has no password."""
 
-    def __init__(self, log: Path) -> None:
-        server = binary()
-        assert server is not None, "MariaDB is not installed: sh scripts/check_mariadb.sh"
-        self._server = server
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="stormline-db-"))
-        self._user = ["--user=mysql"] if os.getuid() == 0 else []
-        if os.getuid() == 0:
-            user = pwd.getpwnam("mysql")
-            os.chown(self._folder, user.pw_uid, user.pw_gid)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+    name = "MariaDB"
+    start_secs = 60.0
+    user = "mysql"
+
+    def __init__(self, log: Path, env: Mapping[str, str] | None = None, *options: str) -> None:
+        super().__init__(log, env)
+        self._options = options
 
     def create(self) -> None:
         """Make the data folder, start the server, and make the user."""
         command = [
             "mariadb-install-db",
             "--no-defaults",
-            f"--datadir={self._folder / 'data'}",
+            f"--datadir={self.data}",
             f"--tmpdir={self._folder}",
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
-            *self._user,
         ]
-        made = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        made = subprocess.run(command, capture_output=True, text=True, timeout=120, **self._as_user)
         assert made.returncode == 0, made.stdout + made.stderr
         self.start()
-        with pymysql.connect(host="127.0.0.1", port=self.port, user="root") as db, db.cursor() as cursor:
+        with self.connected("root") as db, db.cursor() as cursor:
             cursor.execute("CREATE USER stormline@'127.0.0.1'")
             cursor.execute("GRANT ALL ON *.* TO stormline@'127.0.0.1' WITH GRANT OPTION")
 
-    def start(self) -> None:
-        """Start the server, and wait until it answers."""
-        command = [
-            self._server,
+    def _command(self) -> Sequence[str | Path]:
+        server = binary()
+        assert server is not None, "MariaDB is not installed: sh scripts/check_mariadb.sh"
+        return [
+            server,
             "--no-defaults",
-            f"--datadir={self._folder / 'data'}",
+            f"--datadir={self.data}",
             # Its own: a server that starts removes what it takes for left over there, another's tables among them, and
             # that one dies.
             f"--tmpdir={self._folder}",
@@ -75,33 +64,24 @@ class MariaDB:
             "--skip-name-resolve",
             "--collation-server=utf8mb4_nopad_bin",
             "--character-set-server=utf8mb4",
-            "--innodb-flush-log-at-trx-commit=0",  # processes die here, the machine does not
+            "--innodb-flush-log-at-trx-commit=2",  # processes die here, the machine does not
             "--innodb-buffer-pool-size=32M",
-            *self._user,
+            "--innodb-data-file-path=ibdata1:12M:autoextend:max:13M",  # so that what is in it can be full
+            *self._options,
         ]
-        self._process = start(command, self._log, {})
-        assert wait_until(self.answers, START_SECS), f"MariaDB does not answer: {self._log.read_text()[-2000:]}"
+
+    def connected(self, user: str = "stormline", **more: Any) -> Any:
+        """Return a connection past every proxy."""
+        return pymysql.connect(host="127.0.0.1", port=self.port, user=user, autocommit=True, **more)
 
     def answers(self) -> bool:
         """Return whether the server takes connections."""
         try:
-            pymysql.connect(host="127.0.0.1", port=self.port, user="root", connect_timeout=2).close()
+            self.connected("root", connect_timeout=2, read_timeout=2).close()
         except pymysql.OperationalError:
             return False
         return True
 
-    def url(self, database: str) -> str:
-        """Return where a database is."""
-        return f"mysql://stormline@127.0.0.1:{self.port}/{database}"
-
-    def stop(self) -> None:
-        """End the server for good, and remove its data."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(30)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def url(self, database: str, port: int | None = None, user: str = "stormline") -> str:
+        """Return where a database is: on the server, or behind a proxy before it."""
+        return f"mysql://{user}@127.0.0.1:{port or self.port}/{database}"

@@ -14,7 +14,13 @@ _FRAME_MAX = 64 * 1024 * 1024
 
 
 class Protocol:
-    """Cuts a stream into pieces, and tells which request's reply is worth losing, and which reply that is."""
+    """Cuts a stream into pieces, and tells which request's reply is worth losing, and which reply that is.
+
+    `commits`: what stands in a request that commits.
+    """
+
+    def __init__(self, commits: bytes = b"COMMIT") -> None:
+        self._commits = commits
 
     def pieces(self, sock: socket.socket) -> bytes:
         """Return the next piece; nothing at the end."""
@@ -22,7 +28,7 @@ class Protocol:
 
     def wanted(self, request: bytes) -> int | None:
         """Return what identifies the reply to a request that changes something; None for other requests."""
-        return 0 if b"COMMIT" in request else None
+        return 0 if self._commits in request else None
 
     def answers(self, reply: bytes, wanted: int) -> bool:
         """Return whether a reply is the one."""
@@ -52,10 +58,20 @@ class ZooKeeperProtocol(Protocol):
         return len(reply) >= 8 and struct.unpack_from(">i", reply, 4)[0] == wanted
 
 
+class Passage:
+    """One connection. `silent`: nothing gets through any more, and neither side is told, not of the other's end."""
+
+    def __init__(self) -> None:
+        self.awaited: list[int] = []
+        self.fault = ""
+        self.silent = False
+
+
 class Proxy:
     """Stands before one server until the harness ends.
 
     delay_secs: added to every piece, in each direction. half_open: nothing gets through, and nobody is told.
+    lost: how many requests and replies were lost.
     """
 
     def __init__(self, server_port: int, protocol: Protocol) -> None:
@@ -72,7 +88,10 @@ class Proxy:
         self._spawn(self._accept)
 
     def lose(self, what: str) -> None:
-        """Cut the connection in place of the next "request" that changes something, or of the "reply" to it."""
+        """Cut the connection in place of the next "request" that changes something, or of the "reply" to it.
+
+        "silent request", "silent reply": from there on nothing gets through, and the connection stays open.
+        """
         self._fault = what
 
     def cut(self) -> None:
@@ -107,35 +126,49 @@ class Proxy:
             return
         with self._lock:
             self._sockets.add(server)
-        awaited: list[int] = []
-        self._spawn(self._pass, client, server, lambda piece: self._request(piece, awaited))
-        self._spawn(self._pass, server, client, lambda piece: self._reply(piece, awaited))
+        passage = Passage()
+        self._spawn(self._pass, client, server, passage, lambda piece: self._request(piece, passage))
+        self._spawn(self._pass, server, client, passage, lambda piece: self._reply(piece, passage))
 
-    def _request(self, piece: bytes, awaited: list[int]) -> bool:
+    def _request(self, piece: bytes, passage: Passage) -> bool:
+        """Return whether a request is passed on."""
         wanted = self._protocol.wanted(piece) if self._fault else None
-        if wanted is not None:
-            with self._lock:
-                fault, self._fault = self._fault, ""
-            if fault == "request":
-                self.lost += 1
-                return False
-            if fault == "reply":
-                awaited.append(wanted)
+        if wanted is None:
+            return True
+        with self._lock:
+            fault, self._fault = self._fault, ""
+        if fault.endswith("request"):
+            self._lose(passage, fault)
+            return False
+        if fault:
+            passage.awaited.append(wanted)
+            passage.fault = fault
         return True
 
-    def _reply(self, piece: bytes, awaited: list[int]) -> bool:
-        if awaited and self._protocol.answers(piece, awaited[0]):
-            self.lost += 1
+    def _reply(self, piece: bytes, passage: Passage) -> bool:
+        """Return whether a reply is passed on."""
+        if passage.awaited and self._protocol.answers(piece, passage.awaited[0]):
+            self._lose(passage, passage.fault)
             return False
         return True
 
-    def _pass(self, source: socket.socket, target: socket.socket, passes: Callable[[bytes], bool]) -> None:
+    def _lose(self, passage: Passage, fault: str) -> None:
+        passage.silent = fault.startswith("silent")
+        self.lost += 1
+
+    def _pass(
+        self, source: socket.socket, target: socket.socket, passage: Passage, passes: Callable[[bytes], bool]
+    ) -> None:
         with contextlib.suppress(OSError):
             while piece := self._protocol.pieces(source):
-                if not passes(piece):
+                if not passage.silent and not passes(piece) and not passage.silent:
                     break
+                if passage.silent:
+                    continue
                 self._wait()
                 target.sendall(piece)
+        if passage.silent:
+            return  # as where a cable is cut: the other side hears of nothing, until `cut`
         self._close(source)
         self._close(target)
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import subprocess
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import redis
 
-from tests.chaos.processes import start, wait_until
-
-START_SECS = 30.0
+from tests.services.database_server import DatabaseServer
 
 
 def binary() -> str | None:
@@ -20,27 +16,22 @@ def binary() -> str | None:
     return shutil.which("redis-server")
 
 
-class Redis:
+class Redis(DatabaseServer):
     """A server with its log synced at each commit."""
 
-    def __init__(self, log: Path) -> None:
+    name = "Redis"
+
+    def create(self) -> None:
+        """Make the data folder, and start the server."""
+        self.data.mkdir()
+        self.start()
+
+    def _command(self) -> Sequence[str | Path]:
         server = binary()
         assert server is not None, "Redis is not installed: sh scripts/check_redis.sh"
-        self._server = server
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="stormline-redis-"))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
-
-    def start(self) -> None:
-        """Start the server, and wait until it answers."""
-        settings = {"port": self.port, "bind": "127.0.0.1", "dir": self._folder, "save": "", "databases": 500}
+        settings = {"port": self.port, "bind": "127.0.0.1", "dir": self.data, "save": "", "databases": 500}
         options = [part for key, value in settings.items() for part in (f"--{key}", str(value))]
-        command = [self._server, *options, "--appendonly", "yes", "--appendfsync", "always"]
-        self._process = start(command, self._log, {})
-        assert wait_until(self.answers, START_SECS), f"Redis does not answer: {self._log.read_text()[-2000:]}"
+        return [server, *options, "--appendonly", "yes", "--appendfsync", "always"]
 
     def answers(self) -> bool:
         """Return whether the server takes commands."""
@@ -50,14 +41,6 @@ class Redis:
         except redis.RedisError:
             return False
 
-    def kill(self) -> None:
-        """End the server as a crash would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def stop(self) -> None:
-        """End the server for good, and remove its data."""
-        self.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def url(self, database: int, port: int | None = None, user: str = "") -> str:
+        """Return where a database is: on the server, or behind a proxy before it."""
+        return f"redis://{user and user + '@'}127.0.0.1:{port or self.port}/{database}"

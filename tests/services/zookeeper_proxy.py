@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from types import TracebackType
 
-from tests.services.proxy import Proxy, ZooKeeperProtocol
+from tests.services.proxy import Passage, Proxy, ZooKeeperProtocol
 
 
 class ZooKeeperProxy(Proxy):
@@ -42,7 +42,7 @@ class ZooKeeperProxy(Proxy):
         else:
             super()._connect(client)
 
-    def _request(self, piece: bytes, awaited: list[int]) -> bool:
-        passes = super()._request(piece, awaited)
+    def _request(self, piece: bytes, passage: Passage) -> bool:
+        passes = super()._request(piece, passage)
         self.multis += passes and self._protocol.wanted(piece) is not None
         return passes

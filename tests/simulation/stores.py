@@ -7,6 +7,7 @@ Each COMMIT is one message. It arrives later, whatever has become of its sender,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from stormline.errors import StoreUnavailable
 from stormline.state import Store
 from stormline.state.fence import Fence
 from stormline.state.store_resource import StoreResource
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import Key, Kind, Row, RowColumns, Table
 from tests.simulation.databases import Row as Given
 from tests.simulation.faults import STORE_FAULTS
 from tests.simulation.scheduler import SimEvent, SimLock
@@ -206,9 +207,19 @@ class SimConnection:
         """Return all rows."""
         return self.read(table, list(self._server.tables.get(table.name, {})))
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Keep rows for the commit."""
-        self.changed.setdefault(table.name, {}).update(rows)
+        keys, values = len(table.key), len(table.key) + len(table.value)
+        for row in zip(*columns, strict=True):
+            rest = list(row[values:])
+            txid = rest[0] if rest else None
+            prev, prev_txid = (tuple(rest[1:-1]), rest[-1]) if table.kind is Kind.OPAQUE else (None, None)
+            made = Row(tuple(row[keys:values]), txid, prev, prev_txid)
+            self.changed.setdefault(table.name, {})[tuple(row[:keys])] = made
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Refuse: the simulated bolts read what they write over."""
+        raise NotImplementedError
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Keep for the commit that rows go."""
@@ -223,6 +234,13 @@ class SimConnection:
             if row.txid == txid:
                 before = None if row.prev is None or row.prev_txid is None else Row(row.prev, row.prev_txid)
                 self.changed.setdefault(table.name, {})[key] = before
+
+    def own_sql(self) -> AbstractContextManager[Any]:
+        """No bolt uses SQL of its own here."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """No bolt uses SQL of its own here."""
 
     def savepoint(self) -> None:
         """No bolt uses SQL of its own here."""

@@ -11,6 +11,7 @@ import redis
 from shoplib import registry
 
 from stormline import BaseBasicBolt, BaseTransactionalBolt, Fields, ICommitter, TransactionalTopologyBuilder, Values
+from stormline.state import SQLiteStore
 from tests.checked import spouts
 
 DATABASE = {}
@@ -149,6 +150,19 @@ class Downstream(BaseBasicBolt):
             LATEST["words"] = (LATEST.get("words", (0, 0))[0] + words, attempt.transaction_id)
 
 
+STORE = SQLiteStore("words.sqlite")
+
+
+class IntoStore(Base):
+    """SQL in a store's own transaction is undone where the store holds the transaction already."""
+
+    def finish_batch(self):
+        with STORE.transaction(self.context, self.attempt) as connection:
+            connection.execute("UPDATE totals SET words = words + ?", (sum(self.counts.values()),))
+            cursor = connection.cursor()
+            cursor.execute("INSERT INTO seen SELECT word FROM words")
+
+
 class Upserting(BaseBasicBolt):
     """Not a committer, but what it writes says what to do where it is there, or names the attempt."""
 
@@ -175,6 +189,7 @@ def topology():
         IntoRedis(),
         ByDecorator(),
         ByContext(),
+        IntoStore(),
     ]
     for index, bolt in enumerate(bolts):
         builder.set_bolt(f"store-{index}", bolt).global_grouping("words")

@@ -36,7 +36,7 @@ def good() -> Evidence:
                 state[key] = Stored(task, before.plus(sums_of([n for n in mine if key_of(n) == key])), txid)
     fence = {task: Token(2, TRANSACTIONS, TRANSACTIONS) for task in range(TASKS)}
     source = sums_by_key(ROWS * PARTITIONS)
-    return Evidence(PARTITIONS, ROWS, TASKS, source, entries, taken, state, fence, TRANSACTIONS)
+    return Evidence(PARTITIONS, ROWS, TASKS, source, entries, taken, state, fence, TRANSACTIONS, {"a map": source})
 
 
 def with_entry(evidence: Evidence, position: int, **changes: Any) -> Evidence:
@@ -116,6 +116,20 @@ def test_a_transaction_that_a_task_never_applied_is_found() -> None:
 def test_a_wrong_sum_in_ledger_or_state_is_found(more: Sums) -> None:
     assert "wrong sum: transaction 2 has" in "\n".join(check(with_sums(good(), 2, more)))
     assert check(with_state(good(), key_of(5), more)) != []
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [(Sums(-1), "missing"), (Sums(1), "double"), (Sums(0, 1), "wrong sum"), (Sums(0, 0, 1), "wrong sum")],
+)
+def test_what_a_map_of_a_store_holds_wrongly_is_found(more: Sums, kind: str) -> None:
+    evidence = good()
+    key = key_of(5)
+    wrong = {**evidence.source, key: evidence.source[key].plus(more)}
+    (told,) = check(replace(evidence, stores={"a map": wrong, "another": evidence.source}))
+    assert told.startswith(f"{kind}: key {key} of a map ")
+    (lost,) = check(replace(evidence, stores={"a map": {k: v for k, v in evidence.source.items() if k != key}}))
+    assert lost.startswith(f"missing: key {key} of a map counts 0 tuples")
 
 
 def test_a_txid_out_of_order_is_found() -> None:

@@ -16,13 +16,20 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 
 __all__ = ["process", "successor"]
 
 
 class TestMemoryStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
@@ -48,7 +55,13 @@ class TestMemoryStore(
 
 
 class TestSQLiteStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
@@ -70,10 +83,11 @@ class TestSQLiteStore(
         process.commit(1, incremented(counts, {"cat": 1}))
         phase = process.begin(2)
         incremented(counts, {"cat": 1})(phase, phase.attempt)
-        phase.participants._joined[store][1].prepare()
+        participant = phase.participants._joined[store][1]
+        participant.prepare()
         assert (sql("SELECT count FROM words"), counts.items()) == ([(1,)], {"cat": 1})
         assert sql("SELECT txid FROM stormline_fence") == [(1,)]
-        assert phase.participants.commit(lambda: True) is None
+        participant.commit()
         assert (sql("SELECT count FROM words"), sql("SELECT txid FROM stormline_fence")) == ([(2,)], [(2,)])
 
     def test_what_is_committed_is_on_disk(self, store: SQLiteStore) -> None:

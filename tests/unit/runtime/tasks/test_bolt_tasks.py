@@ -26,6 +26,8 @@ class Caught:
 
     def take_direct(self, task: int, row: Any) -> None: ...
 
+    def flush(self) -> None: ...
+
 
 class Hand:
     """Drives one task of a counting bolt by hand."""
@@ -51,7 +53,7 @@ class Hand:
 
     def execute(self, attempt: TransactionAttempt) -> None:
         source = self.env.source(self.env.plan.edges[0], 1)
-        assert self.task(attempt).execute_all([[attempt, "value"]], source)
+        assert self.task(attempt).execute_all([([[attempt, "value"]], source)])
 
     def finish(self, attempt: TransactionAttempt) -> Sequence[Any]:
         assert self.task(attempt).finish()

@@ -29,6 +29,8 @@ class Caught:
     def take_direct(self, task: int, row: list[Any]) -> None:
         self.calls.append([[task, *row]])
 
+    def flush(self) -> None: ...
+
 
 def collector(*routes: Caught) -> TaskCollector:
     streams = {

@@ -29,8 +29,7 @@ class Sent:
 
     def __init__(self) -> None:
         self.packed: list[Packed] = []
-        edge: Any = None
-        self.route = PackedRoute(edge, 1, lambda tuples: [(7, tuples)], [7], self._pack, self._send)
+        self.route = PackedRoute(lambda tuples: [(7, tuples)], [7], self._pack, self._send)
 
     def _pack(self, tuples: Any) -> Packed:
         return Packed.of(tuples, SOURCE, PLAIN)
@@ -104,6 +103,9 @@ def test_rows_wait_for_others_as_long_as_they_are_small(size: int, together: int
             taken.append(len(tuples))
 
         def take_direct(self, task: int, row: Any) -> None:
+            raise AssertionError
+
+        def flush(self) -> None:
             raise AssertionError
 
     output = Output(StreamDeclaration(Fields("tx", "value"), False), [Took()])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stormline.runtime.world.wanted import wanted_here, while_wanted
+from stormline.runtime.world.wanted import WhileWanted, wanted_here
 
 
 def test_code_that_nobody_watches_is_wanted() -> None:
@@ -9,11 +9,11 @@ def test_code_that_nobody_watches_is_wanted() -> None:
 
 def test_who_runs_the_code_says_whether_it_is_wanted() -> None:
     wanted = [True]
-    with while_wanted(lambda: wanted[0]):
+    with WhileWanted(lambda: wanted[0]):
         assert wanted_here()
         wanted[0] = False
         assert not wanted_here()
-        with while_wanted(lambda: True):
+        with WhileWanted(lambda: True):
             assert wanted_here()
         assert not wanted_here()
     assert wanted_here()

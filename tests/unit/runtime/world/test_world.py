@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,9 +29,10 @@ OURS = {
     "stormline.runtime.world.clock": "passed_secs",
     "stormline.runtime.world.driver_mark": "leave_mark marked remove_mark taken",
     "kazoo.client": "KazooClient",
+    "stormline.runtime.zookeeper.polling": "kazoo_client",
 }
 """Names by which the real world is reached without its modules."""
-CALLS_OF_THE_WORLD = ("os.getpid", "os.kill", "os.urandom", "dt.datetime.now", "dt.datetime.today")
+CALLS_OF_THE_WORLD = ("os.getpid", "os.getrandom", "os.kill", "os.urandom", "dt.datetime.now", "dt.datetime.today")
 
 _LOCK = "a lock under which nothing waits, and nobody's code runs: threads of the simulation never meet in it"
 _DEFAULT = "what is used where nothing else is handed in: in production; the simulation shuts it"
@@ -44,8 +46,12 @@ ALLOWED = {
     "tasks/gathered.py": ({"uuid.UUID", "uuid.SafeUUID"}, "types of values"),
     "tasks/task_environment.py": ({"threading.Lock", "REAL"}, f"{_LOCK}; {_DEFAULT}"),
     "cluster/submission.py": ({"REAL"}, _DEFAULT),
-    "zookeeper/session.py": ({"KazooClient"}, _DEFAULT),
-    "zookeeper/store.py": ({"REAL", "KazooClient"}, _DEFAULT),
+    "zookeeper/polling.py": (
+        {"KazooClient", "select.*", "select.POLLIN", "select.POLLNVAL", "select.POLLOUT", "select.poll"},
+        "kazoo's own thread at its own sockets; the simulation has another client",
+    ),
+    "zookeeper/session.py": ({"kazoo_client"}, _DEFAULT),
+    "zookeeper/store.py": ({"REAL", "kazoo_client"}, _DEFAULT),
     "tasks/collector.py": ({"threading.get_ident"}, "which thread emits; it waits for none"),
     "tasks/user_code.py": (
         {"threading.current_thread", "threading.get_ident", "threading.main_thread"},
@@ -63,6 +69,7 @@ ALLOWED = {
     "world/thread_stack.py": ({"threading.get_ident"}, "which thread waits; it waits for none"),
     "world/world.py": (
         {
+            "os.getrandom",
             "passed_secs",
             "queue.Empty",
             "queue.SimpleQueue",
@@ -173,3 +180,13 @@ def test_in_a_simulated_history_the_real_world_is_shut(member: str) -> None:
 def test_a_history_is_the_same_each_time_to_the_bit() -> None:
     first, again = simulate(7), simulate(7)
     assert (first.checksum, first.steps, first.history) == (again.checksum, again.steps, again.history)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 255, 256, 257, (1 << 24) - 1, 1 << 64])
+def test_a_number_drawn_is_any_one_below_the_limit(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        drawn = {REAL.random_below(limit) for _ in range(4000)}
+        assert min(drawn) >= 0
+        assert max(drawn) < limit
+        assert len(drawn) >= limit if limit <= 257 else len(drawn) > 3900
+        monkeypatch.delattr(os, "getrandom", raising=False)
