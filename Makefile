@@ -32,11 +32,11 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 	$(BIN)/stormline run examples.flight_delays
 
 .PHONY: test
-test: env postgresql mariadb redis ## Make the environment, lint, and run all tests but the proofs (ARGS="..." goes to pytest instead)
+test: env postgresql mariadb redis kafka ## Make the environment, lint, and run all tests but the proofs (ARGS="..." goes to pytest instead)
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS),$(BIN)/python -m tests.suite test)
 
 .PHONY: proof
-proof: env postgresql mariadb redis ## Run the proofs: 20,000 seeds, all mutants, 30 faults, 100,000 bad inputs, servers' bad days
+proof: env postgresql mariadb redis kafka ## Run the proofs: 20,000 seeds, all mutants, 30 faults, 100,000 bad inputs, servers' bad days
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof)
 
 .PHONY: chaos
@@ -55,6 +55,10 @@ mariadb: ## Check for MariaDB, for the tests of stores; on Debian, as root, inst
 .PHONY: redis
 redis: ## Check for Redis, for the tests of stores; on Debian, as root, install it if missing
 	@sh scripts/check_redis.sh optional
+
+.PHONY: kafka
+kafka: env ## Check for the jars of a Kafka broker, for the tests of its spouts; fetch them if missing
+	@sh scripts/check_kafka.sh $(BIN) optional
 
 .PHONY: fuzz
 fuzz: env ## Give bad bytes to all that comes from outside (INPUTS=100000, SEED)

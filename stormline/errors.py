@@ -51,6 +51,16 @@ from stormline.spouts.file.errors import (
     TooManyFiles,
     UnusableFile,
 )
+from stormline.spouts.kafka.errors import (
+    CompactedTopic,
+    InvalidKafkaSpout,
+    KafkaFailed,
+    KafkaRefused,
+    RecordsLost,
+    SchemaUnusable,
+    TopicMissing,
+    UnreadableRecord,
+)
 from stormline.spouts.memory import RowsVanished
 from stormline.state.errors import (
     CorruptRow,
@@ -63,6 +73,7 @@ from stormline.state.errors import (
     StoreUnavailable,
     TableMismatch,
 )
+from stormline.state.kafka.errors import InvalidKafkaSink, LedgerUnusable, RecordRefused
 from stormline.topology.errors import (
     ColumnCannotTravel,
     CorruptData,
@@ -115,6 +126,7 @@ __all__ = [
     "BadLine",
     "CallAbandoned",
     "ColumnCannotTravel",
+    "CompactedTopic",
     "CorruptData",
     "CorruptRow",
     "CyclicTopology",
@@ -143,6 +155,8 @@ __all__ = [
     "InvalidGrouping",
     "InvalidHook",
     "InvalidId",
+    "InvalidKafkaSink",
+    "InvalidKafkaSpout",
     "InvalidMetric",
     "InvalidParallelism",
     "InvalidPartitions",
@@ -152,7 +166,10 @@ __all__ = [
     "InvalidStore",
     "InvalidStream",
     "JavaMissing",
+    "KafkaFailed",
+    "KafkaRefused",
     "LateRow",
+    "LedgerUnusable",
     "MissingExtra",
     "MixedOrder",
     "MixedVersions",
@@ -167,10 +184,13 @@ __all__ = [
     "NotShippable",
     "OtherEffects",
     "PositionMissing",
+    "RecordRefused",
+    "RecordsLost",
     "RefusedValue",
     "ReportedFailedException",
     "RowRefused",
     "RowsVanished",
+    "SchemaUnusable",
     "SecretMissing",
     "SerializationError",
     "SessionLost",
@@ -188,6 +208,7 @@ __all__ = [
     "TableMismatch",
     "TooManyAttempts",
     "TooManyFiles",
+    "TopicMissing",
     "TopologyChanged",
     "TopologyFailed",
     "TopologyStopped",
@@ -200,6 +221,7 @@ __all__ = [
     "UnknownPosition",
     "UnknownStream",
     "UnreachableBolt",
+    "UnreadableRecord",
     "UnregisteredClass",
     "UnsafeSpark",
     "UnusableFile",

@@ -159,7 +159,68 @@ class ITransactionalSpout(ISpout):
         """
 
 
-class IPartitionedCoordinator(ICoordinator):
+class IPartitionsCoordinator(ICoordinator):
+    """What coordinators of both kinds of partitioned spout have in common."""
+
+    def resume_partitions(self, described: Metadata) -> None:
+        """Called once, before the first question whether it is ready; does nothing unless overridden.
+
+        Args:
+            described (Metadata): what `describe_partitions` returned for the newest stored batch; None where there is
+                none.
+        """
+
+    def describe_partitions(self, described: Metadata) -> Metadata:
+        """Return what the partitions of a new batch are, for emitters to be told by `begin_batch`; None: nothing.
+
+        Called once a txid, in order. It is stored before the batch is processed, so that a number means the same
+        partition in every process and for ever, whatever is found later: let it only be added to. Storm's Trident:
+        getPartitionsForBatch.
+
+        Args:
+            described (Metadata): what was returned for the txid before; None for txid 1.
+
+        Raises:
+            FailedException: it is asked again later. Anything else stops the topology.
+        """
+        return None
+
+    def positions_committed(self, positions: Mapping[int, Metadata]) -> None:
+        """Called now and then, before it is asked whether it is ready; does nothing unless overridden.
+
+        For telling others how far the topology has come. What is told may be old by the time it is: what counts is in
+        the topology's own state.
+
+        Args:
+            positions (Mapping[int, Metadata]): metadata of each partition after the last committed batch, by number;
+                other ones than in the call before.
+
+        Raises:
+            FailedException: it is logged. Anything else stops the topology.
+        """
+
+
+class IPartitionsEmitter(IEmitter):
+    """What emitters of both kinds of partitioned spout have in common."""
+
+    def begin_batch(
+        self, described: Metadata, positions: Mapping[int, Metadata], stored: Mapping[int, Metadata]
+    ) -> None:
+        """Called before a batch's partitions are asked for, where the coordinator describes them.
+
+        Args:
+            described (Metadata): what `describe_partitions` returned for this batch.
+            positions (Mapping[int, Metadata]): by their numbers, what was returned for the partitions of this task in
+                the batch before; they may not be there now.
+            stored (Mapping[int, Metadata]): what an earlier attempt returned for this batch, of those partitions that
+                must be as they were.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
+
+
+class IPartitionedCoordinator(IPartitionsCoordinator):
     """Says how many partitions an `IPartitionedTransactionalSpout` has. One lives in the driver."""
 
     @abstractmethod
@@ -171,7 +232,7 @@ class IPartitionedCoordinator(ICoordinator):
         """
 
 
-class IPartitionedEmitter(IEmitter):
+class IPartitionedEmitter(IPartitionsEmitter):
     """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …
 
     Storm 1.2.4: IPartitionedTransactionalSpout.Emitter.
@@ -243,11 +304,11 @@ class IPartitionedTransactionalSpout(ISpout):
         """
 
 
-class IOpaqueCoordinator(ICoordinator):
+class IOpaqueCoordinator(IPartitionsCoordinator):
     """Says when a new batch of an `IOpaquePartitionedTransactionalSpout` may begin. One lives in the driver."""
 
 
-class IOpaqueEmitter(IEmitter):
+class IOpaqueEmitter(IPartitionsEmitter):
     """Emits the partitions of one task, each from where its last transaction left off.
 
     Storm 1.2.4: IOpaquePartitionedTransactionalSpout.Emitter. As there, a replay may give other tuples, but only until

@@ -96,6 +96,8 @@ class NextWave:
             if room > 0:
                 known = self._batches.known
                 prev = known[max(known)].metadata if known else None
-                newest = self._definitions.newest_positions(self._to_process, self._committer.txid_committed)
-                self._spout.ask(coordinator.next_txid(state), room, prev, *newest)
+                txid_committed = self._committer.txid_committed
+                newest = self._definitions.newest_positions(self._to_process, txid_committed)
+                committed = self._definitions.positions_before(txid_committed + 1)
+                self._spout.ask(coordinator.next_txid(state), room, prev, *newest, committed)
         return self._spout.asked_at is not None and now < self._spout.asked_at + ANSWER_SECS

@@ -51,6 +51,7 @@ class SpoutQuestions:
         self._own = OwnThread(env.world, f"stormline-coordinator-{env.plan.topology_id}")
         self.thread = self._own.thread
         self.asked_at: float | None = None  # None: no answer is awaited
+        self._committed: Mapping[int, Any] = {}
         self.question = ""
         """The call of the coordinator that runs, or ran last."""
         try:
@@ -66,16 +67,26 @@ class SpoutQuestions:
         except BaseException as error:
             raise self._fatal(error) from error
 
-    def ask(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
+    def ask(
+        self,
+        first: int,
+        room: int,
+        prev: Any,
+        positions: Mapping[int, Any],
+        known: int,
+        committed: Mapping[int, Any] | None = None,
+    ) -> None:
         """Ask what defines at most `room` new batches; the answer comes by `on_answer`, from the coordinator's thread.
 
         Args:
             first: txid of the first of them.
             prev: metadata of the batch before it.
             positions: metadata of each partition after batch `known`, the newest of which it is known.
+            committed: metadata of each partition after the last committed batch.
         """
         assert self.asked_at is None
         self.asked_at = self._env.world.monotonic()
+        self._committed = committed or {}
         self._own.begin(partial(self._answer, first, room, prev, dict(positions), known))
 
     def answered(self) -> None:
@@ -85,6 +96,8 @@ class SpoutQuestions:
     def _answer(self, first: int, room: int, prev: Any, positions: Mapping[int, Any], known: int) -> None:
         begun: dict[int, Any] = {}
         try:
+            self.question = f"positions_committed of spout {self._env.plan.spout.id!r}"
+            self._ask(self._spout.tell_committed, self._committed, self._env.copied)
             more = self._define(begun, first, room, prev, positions, known)
             answer = SpoutAnswer(begun, more, metrics=self._spout.counted())
         except BaseException as error:

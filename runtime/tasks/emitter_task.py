@@ -8,10 +8,10 @@ from stormline.runtime.errors import PositionMissing
 from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, Wave, WaveAttempt
 from stormline.runtime.tasks.batch_recorder import Recorder
 from stormline.runtime.tasks.collector import TaskCollector
-from stormline.runtime.tasks.spout_coordinator import number_of_partitions
+from stormline.runtime.tasks.spout_coordinator import described_by, number_of_partitions, present_of
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import tell_of_emits
-from stormline.topology.contracts import ITransactionalEmitter
+from stormline.topology.contracts import IPartitionsEmitter, ITransactionalEmitter
 from stormline.topology.errors import FailedException, SerializationError
 from stormline.topology.spout_parts import method_of
 from stormline.topology.topology import ComponentKind
@@ -61,15 +61,29 @@ class EmitterTask:
         if kind is ComponentKind.TRANSACTIONAL_SPOUT:
             emitter.emit_batch(wave_attempt.attempt, self._env.copied(wave_attempt.metadata), collector)
             method_of(emitter, ITransactionalEmitter, "cleanup_before")(self._committed)
-        elif kind is ComponentKind.PARTITIONED_SPOUT:
+            return
+        self._begin_batch(emitter, wave_attempt)
+        if kind is ComponentKind.PARTITIONED_SPOUT:
             self._emit_partitioned(emitter, wave_attempt, collector, partitions)
         elif wave_attempt.frozen:
             self._emit_frozen(emitter, wave_attempt, collector, partitions)
         else:
             self._emit_opaque(emitter, wave_attempt, collector, partitions)
 
+    def _begin_batch(self, emitter: Any, wave_attempt: WaveAttempt) -> None:
+        described = described_by(wave_attempt.metadata)
+        if described is None:
+            return
+        stored = {p: batch.metadata for p, batch in wave_attempt.stored.items() if batch.gave}
+        given = [{p: at for p, at in known.items() if self._owns(p)} for known in (self._positions, stored)]
+        begin = method_of(emitter, IPartitionsEmitter, "begin_batch")
+        begin(self._env.copied(described), *map(self._env.copied, given))
+
     def _owned(self, partitions: int) -> range:
         return range(self._index, partitions, len(self._spout.tasks))
+
+    def _owns(self, partition: int) -> bool:
+        return partition % len(self._spout.tasks) == self._index
 
     def _last(self, partition: int) -> Any:
         return self._env.copied(self._positions.get(partition))
@@ -84,7 +98,7 @@ class EmitterTask:
     def _keep_absent(self, present: int, partitions: dict[int, PartitionBatch]) -> None:
         """Keep the positions of partitions that are not there now: they may come back."""
         for partition, position in self._positions.items():
-            if partition >= present and partition % len(self._spout.tasks) == self._index:
+            if partition >= present and self._owns(partition):
                 partitions[partition] = PartitionBatch(position, 0, gave=False)
 
     def _emit_partitioned(
@@ -94,7 +108,8 @@ class EmitterTask:
         collector: TaskCollector,
         partitions: dict[int, PartitionBatch],
     ) -> None:
-        for partition in self._owned(wave_attempt.metadata):
+        present = present_of(wave_attempt.metadata)
+        for partition in self._owned(present):
             before = collector.emitted
             stored = wave_attempt.stored.get(partition)
             if stored is None:
@@ -116,7 +131,7 @@ class EmitterTask:
                 )
             self._positions[partition] = metadata
             partitions[partition] = PartitionBatch(metadata, rows)
-        self._keep_absent(wave_attempt.metadata, partitions)
+        self._keep_absent(present, partitions)
 
     def _emit_opaque(
         self,
@@ -146,7 +161,7 @@ class EmitterTask:
         collector: TaskCollector,
         partitions: dict[int, PartitionBatch],
     ) -> None:
-        mine = {p: b for p, b in wave_attempt.stored.items() if p % len(self._spout.tasks) == self._index}
+        mine = {p: b for p, b in wave_attempt.stored.items() if self._owns(p)}
         for partition, stored in mine.items():
             if stored.gave:
                 recorder = Recorder(collector, self._env.registry, stored.rows)

@@ -39,6 +39,7 @@ TEST = (
     Part("runtime", ("tests/unit/runtime", "tests/unit/simulation", "tests/model"), in_real_time=True),
     Part("servers", ("tests/cluster",), in_real_time=True),
     Part("unit", ("tests",), in_real_time=True),
+    Part("kafka", ("tests/kafka",), in_real_time=True),
     Part("spark contract", ("tests/spark/test_running.py",), in_real_time=True),
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py"), in_real_time=True),
     Part("chaos", ("tests/cluster/test_chaos.py",), in_real_time=True),
@@ -55,7 +56,9 @@ PROOF = (
     Part("killed drivers", ("tests/cluster/test_kill*.py", "tests/cluster/test_flight_delays_killed.py")),
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
     Part("cluster", ("tests/cluster",)),
+    Part("kafka", ("tests/kafka",)),
     Part("spark", ("tests/spark",)),
+    Part("kafka", ("tests/kafka",)),
     Part("fuzz", ("tests",)),
 )
 """What `make proof` runs: the tests that are marked so."""

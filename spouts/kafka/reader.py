@@ -1,0 +1,255 @@
+"""RangeReader: reads ranges of offsets, from wherever a consumer stands, and keeps what it has received beyond them."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from stormline.spouts.kafka.partitions import Place
+
+TAKEN_AT_ONCE = 2000
+FORWARD_MAX = 50_000
+"""Offsets that are read over in place of beginning anew, which costs as long as some ten thousand records."""
+
+HELD_BYTES_MAX = 16 << 20
+"""What may wait of a partition that is not being read, before it is received no further."""
+
+WAIT_SECS = 0.2
+
+
+class Piece(NamedTuple):
+    """Records of a range [start, `end`) of offsets; all that there are."""
+
+    messages: list[Message]
+    end: int
+
+
+class Stalled(Exception):
+    """Nothing more came in time. `piece`: what has come from `start` on, to its end."""
+
+    def __init__(self, start: int, piece: Piece) -> None:
+        super().__init__("nothing came in time")
+        self.start = start
+        self.piece = piece
+
+
+class PartitionFailed(Exception):
+    """The brokers gave an error in place of records."""
+
+    def __init__(self, error: KafkaError) -> None:
+        super().__init__(error.str())
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Held:
+    """What has been received of a partition: all records of the offsets from `since` to before `until`."""
+
+    since: int
+    until: int
+    messages: list[Message] = field(default_factory=list)
+    taken: int = 0
+    received: bool = True
+    held_bytes: int = 0
+    error: KafkaError | None = None
+
+    def skip_to(self, start: int) -> None:
+        """Forget all before an offset."""
+        messages, at = self.messages, self.taken
+        if at < len(messages) and messages[at].offset() < start:  # type: ignore[operator]
+            at = bisect_left(messages, start, at, key=_offset)
+        if at == len(messages):
+            self.messages, self.taken = [], 0
+        else:
+            self.taken = at
+        self.since = max(self.since, start)
+
+    def take(self, end: int) -> list[Message]:
+        """Take all records before an offset."""
+        messages, at = self.messages, self.taken
+        last = len(messages)
+        if last > at and messages[-1].offset() >= end:  # type: ignore[operator]
+            last = bisect_left(messages, end, at, key=_offset)
+        found = messages if at == 0 and last == len(messages) else messages[at:last]
+        if last == len(messages):
+            self.messages, self.taken = [], 0
+        else:
+            self.taken = last
+        self.since = end
+        self.held_bytes = 0
+        return found
+
+
+class RangeReader:
+    """Reads ranges of partitions with one consumer, which receives ahead of what is asked for.
+
+    `received` grows with every record that came.
+    """
+
+    def __init__(self, consumer: Consumer, timeout_secs: float) -> None:
+        self._consumer = consumer
+        self._timeout_secs = timeout_secs
+        self._held: dict[Place, _Held] = {}
+        self.received = 0
+
+    def want(self, starts: Mapping[Place, tuple[int, int]]) -> None:
+        """Let partitions be received from these (offset, epoch of the leader who wrote what is before it) on.
+
+        Where one stands a little before, or has been received from there on, it goes on as it is.
+        """
+        anew = {}
+        for place, (start, epoch) in starts.items():
+            held = self._held.get(place)
+            if held is None or held.error is not None or not held.since <= start <= held.until + FORWARD_MAX:
+                anew[place] = (start, epoch)
+        self._begin(anew)
+
+    def forget(self, place: Place) -> None:
+        """Receive no more of a partition, and forget what was received."""
+        held = self._held.pop(place, None)
+        if held is not None and held.received:
+            self._consumer.incremental_unassign([TopicPartition(*place)])
+
+    def read(self, place: Place, start: int, end: int, bytes_max: int | None = None, epoch: int = -1) -> Piece:
+        """Return the records of a range: to `end`, or to the record with which `bytes_max` is reached.
+
+        Args:
+            place: the partition.
+            start: the first offset.
+            end: the offset after the last; all before it must be committed or aborted.
+            bytes_max: how many bytes of keys and values there may be; one record there is in any case.
+            epoch: of the leader who wrote the record before `start`, -1 where that is not known.
+
+        Raises:
+            Stalled: nothing came in time.
+            PartitionFailed: the brokers gave an error.
+        """
+        if start >= end:
+            return Piece([], end)
+        self.want({place: (start, epoch)})
+        held = self._held[place]
+        held.skip_to(start)
+        deadline = time.monotonic() + self._timeout_secs
+        counted = size = 0
+        while True:
+            if bytes_max is not None:
+                messages, at = held.messages, held.taken
+                while at + counted < len(messages):
+                    message = messages[at + counted]
+                    if message.offset() >= end:  # type: ignore[operator]
+                        break
+                    size += _bytes_of(message)
+                    counted += 1
+                    if size >= bytes_max:
+                        cut = message.offset() + 1  # type: ignore[operator]
+                        return Piece(held.take(cut), cut)
+            if held.until >= end:
+                return Piece(held.take(end), end)
+            if held.error is not None:
+                error = held.error
+                self.forget(place)
+                raise PartitionFailed(error)
+            if not held.received:
+                self._resume(place, held)
+            before = held.until
+            self._receive({place}, min(WAIT_SECS, self._timeout_secs))
+            held.skip_to(start)
+            if held.until > before:
+                deadline = time.monotonic() + self._timeout_secs
+            elif time.monotonic() > deadline and held.error is None:
+                until = max(held.until, start)
+                raise Stalled(start, Piece(held.take(until), until))
+
+    def fill(self, ends: Mapping[Place, int]) -> None:
+        """Receive of several partitions up to these offsets, so that reading them waits for nothing more.
+
+        It gives up where nothing comes for a moment: what is wrong then is told when that partition is read.
+        """
+        left = {place for place in ends if place in self._held}
+        while left:
+            left = {place for place in left if self._held[place].until < ends[place] and self._held[place].received}
+            left = {place for place in left if self._held[place].error is None}
+            if left and not self._receive(left, WAIT_SECS):
+                return
+
+    def _begin(self, anew: Mapping[Place, tuple[int, int]]) -> None:
+        if not anew:
+            return
+        old = [TopicPartition(*place) for place in anew if place in self._held and self._held[place].received]
+        if old:
+            self._consumer.incremental_unassign(old)
+        for place, (start, _) in anew.items():
+            self._held[place] = _Held(start, start)
+        self._consumer.incremental_assign([_from(place, *at) for place, at in anew.items()])
+
+    def _resume(self, place: Place, held: _Held) -> None:
+        held.received = True
+        self._consumer.incremental_assign([_from(place, held.until, -1)])
+
+    def _receive(self, wanted: Collection[Place], wait_secs: float) -> bool:
+        """Take in what has come; where nothing has, wait for one message. Return whether anything came."""
+        messages = self._consumer.consume(TAKEN_AT_ONCE, 0)
+        if not messages:
+            message = self._consumer.poll(wait_secs)
+            if message is None:
+                return False
+            messages = [message]
+        self.received += len(messages)
+        self._sort(messages)
+        for place, held in self._held.items():
+            if place not in wanted and held.received and held.held_bytes > HELD_BYTES_MAX:
+                self._consumer.incremental_unassign([TopicPartition(*place)])
+                held.received = False
+        return True
+
+    def _sort(self, messages: list[Message]) -> None:
+        """Give each message to its partition. Errors wait there too: none may cost the messages that came with it."""
+        grown: dict[Place, _Held] = {}
+        known = topic = partition = None
+        append = None
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._hear(message, error)
+                continue
+            if partition != message.partition() or topic != message.topic():
+                topic, partition = message.topic(), message.partition()
+                place = Place(topic, partition)  # type: ignore[arg-type]
+                known = self._held.get(place)
+                if known is not None:
+                    grown[place] = known
+                    append = known.messages.append
+            if known is not None and append is not None and message.offset() >= known.until:  # type: ignore[operator]
+                append(message)
+                known.until = message.offset() + 1  # type: ignore[operator]
+                known.held_bytes += len(message)
+
+    def _hear(self, message: Message, error: KafkaError) -> None:
+        held = self._held.get(Place(message.topic() or "", message.partition() or 0))
+        if held is None:
+            return  # of a connection: the library goes on trying, and its error callback has it
+        if error.code() == KafkaError._PARTITION_EOF:
+            held.until = max(held.until, message.offset() or 0)
+        else:
+            held.error = error
+
+
+def _from(place: Place, start: int, epoch: int) -> TopicPartition:
+    if epoch < 0:
+        return TopicPartition(place.topic, place.partition, start)
+    return TopicPartition(place.topic, place.partition, start, "", epoch)
+
+
+def _offset(message: Message) -> int:
+    offset: int = message.offset()  # type: ignore[assignment]
+    return offset
+
+
+def _bytes_of(message: Message) -> int:
+    key = message.key()
+    return len(message) + (len(key) if key else 0)

@@ -1,0 +1,193 @@
+"""RecordEmitter: makes tuples of records, and deals with those that cannot be read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from stormline.spouts.kafka.deserializers import column_type, decoder_of
+from stormline.spouts.kafka.errors import UnreadableRecord
+from stormline.spouts.kafka.partitions import Place
+from stormline.spouts.kafka.settings import UNREADABLE, KafkaSettings, Source
+from stormline.topology.arrow import pyarrow_for
+from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.context import TopologyContext
+from stormline.topology.contracts import Collector
+from stormline.topology.errors import FailedException, StormlineError
+
+log = logging.getLogger("stormline")
+
+_MISSING = object()
+Bad = list[tuple[Message, str]]
+
+
+class Problem(Exception):
+    """Why a record cannot be read."""
+
+
+class RecordEmitter:
+    """Emits records as rows; as record batches where only bolts that take those listen, and all types are known.
+
+    Args:
+        settings: how the spout was declared.
+        context: what the task knows of itself.
+    """
+
+    def __init__(self, settings: KafkaSettings, context: TopologyContext) -> None:
+        self._settings = settings
+        self._unreadable = context.register_counter("unreadable")
+        self._gaps = context.register_counter("gaps")
+        self._key = decoder_of(settings.key)
+        self._value = decoder_of(settings.value)
+        self._decodes_key = any(source == Source("key", False) for source in settings.sources)
+        fields = zip(settings.fields, settings.sources, strict=True)
+        self._lists = [_list_of(source, settings.defaults.get(name, _MISSING)) for name, source in fields]
+        self._schema = _schema(settings) if context.targets_are_columnar() else None
+
+    def count_gap(self) -> None:
+        """Count a gap that is gone over."""
+        self._gaps.inc()
+
+    def emit(self, attempt: TransactionAttempt, collector: Collector, place: Place, messages: list[Message]) -> None:
+        """Emit [attempt, *fields] of each record, and then those that cannot be read, if they are to be emitted.
+
+        Raises:
+            UnreadableRecord: one cannot be read, and it is to stop the topology.
+        """
+        bad: Bad = []
+        if messages:
+            if self._schema is None:
+                self._each(messages, bad, lambda lists: collector.emit_all(_rows(attempt, lists)))
+            else:
+                self._each(messages, bad, lambda lists: collector.emit_batch(self._batch(lists)))
+        if bad:
+            self._deal_with(attempt, collector, place, bad)
+
+    def _each(self, messages: Sequence[Message], bad: Bad, emit: Callable[[list[Any]], None]) -> None:
+        """Emit all records at once; where one cannot be read, the halves without it."""
+        try:
+            lists = self._read(messages)
+        except (FailedException, StormlineError):
+            raise
+        except Exception as error:
+            if len(messages) == 1:
+                kind = "" if isinstance(error, Problem) else f"{type(error).__name__}: "
+                bad.append((messages[0], f"{kind}{error}"))
+                return
+            half = len(messages) // 2
+            self._each(messages[:half], bad, emit)
+            self._each(messages[half:], bad, emit)
+            return
+        emit(lists)
+
+    def _read(self, messages: Sequence[Message]) -> list[Any]:
+        """Return a list of values, or an array, for each field; raise what is wrong with any record."""
+        keys, values = [], [message.value() for message in messages]
+        if self._decodes_key:
+            keys = _decoded([message.key() for message in messages], self._key)
+        values = _decoded(values, self._value)
+        lists = [list_of(messages, keys, values) for list_of in self._lists]
+        if self._schema is None:
+            return lists
+        pa = pyarrow_for("a Kafka spout")
+        return [pa.array(found, kind) for found, kind in zip(lists, self._schema.types, strict=True)]
+
+    def _batch(self, arrays: list[Any]) -> Any:
+        return pyarrow_for("a Kafka spout").RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _deal_with(self, attempt: TransactionAttempt, collector: Collector, place: Place, bad: Bad) -> None:
+        first, problem = bad[0]
+        offset = first.offset() or 0
+        how = self._settings.on_unreadable
+        if how == "stop":
+            raise UnreadableRecord.at(str(place), offset, problem)
+        self._unreadable.inc(len(bad))
+        log.warning(
+            "%s: %d records cannot be read, and are %s; the first: offset %d: %s",
+            place,
+            len(bad),
+            "left out" if how == "skip" else f"emitted to stream {UNREADABLE!r}",
+            offset,
+            problem,
+        )
+        if how == "emit":
+            collector.emit_all([[attempt, *_letter(message, why)] for message, why in bad], UNREADABLE)
+
+
+def _rows(attempt: TransactionAttempt, lists: list[Any]) -> list[list[Any]]:
+    return [[attempt, *row] for row in zip(*lists, strict=True)]
+
+
+def _decoded(raw: list[Any], decode: Callable[[bytes], Any] | None) -> list[Any]:
+    return raw if decode is None else [None if data is None else decode(data) for data in raw]
+
+
+def _schema(settings: KafkaSettings) -> Any:
+    """Return the schema of record batches; None where the type of some field is not known beforehand."""
+    types = [column_type(source, settings.key, settings.value) for source in settings.sources]
+    if None in types:
+        return None
+    pa = pyarrow_for("a Kafka spout")
+    pairs = zip(settings.fields, types, strict=True)
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in pairs])
+
+
+def _letter(message: Message, problem: str) -> list[Any]:
+    at = [message.topic(), message.partition(), message.offset(), _timestamp(message)]
+    return [*at, message.key(), message.value(), problem]
+
+
+def _timestamp(message: Message) -> int | None:
+    """Return when a record was made or written, in ms since 1970; None where it does not say."""
+    kind, at = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else at
+
+
+def _headers(message: Message) -> list[tuple[str, Any]]:
+    """Return a record's headers, in their order: names may come again."""
+    given: Any = message.headers() or ()
+    return [(name, value) for name, value in given]
+
+
+ListOf = Callable[[Sequence[Message], list[Any], list[Any]], list[Any]]
+
+_PARTS: dict[str, Callable[[Message], Any]] = {
+    "headers": _headers,
+    "timestamp": _timestamp,
+    "topic": Message.topic,
+    "partition": Message.partition,
+    "offset": Message.offset,
+}
+
+
+def _list_of(source: Source, default: Any) -> ListOf:
+    """Return what gives the values of one field of many records."""
+    name = source.name
+    if not source.of_value:
+        if name == "key":
+            return lambda messages, keys, values: keys
+        if name == "value":
+            return lambda messages, keys, values: values
+        part = _PARTS[name]
+        return lambda messages, keys, values: [part(message) for message in messages]
+
+    def field_of(value: Any) -> Any:
+        found = value.get(name, _MISSING) if isinstance(value, Mapping) else getattr(value, name, _MISSING)
+        if found is not _MISSING:
+            return found
+        if value is None:
+            raise Problem(f"it has no value, so no field {name!r}")
+        if default is _MISSING:
+            raise Problem(f"its value has no field {name!r}")
+        return default
+
+    def fields_of(messages: Sequence[Message], keys: list[Any], values: list[Any]) -> list[Any]:
+        try:
+            return [value[name] for value in values] if type(values[0]) is dict else [getattr(v, name) for v in values]
+        except (KeyError, TypeError, AttributeError):
+            return [field_of(value) for value in values]
+
+    return fields_of
