@@ -23,10 +23,18 @@ import stormline
 import stormline.errors
 import stormline.spouts.kafka
 import stormline.state
+import stormline.state.kafka
 import stormline.testing
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC = (stormline, stormline.errors, stormline.spouts.kafka, stormline.state, stormline.testing)
+PUBLIC = (
+    stormline,
+    stormline.errors,
+    stormline.spouts.kafka,
+    stormline.state,
+    stormline.state.kafka,
+    stormline.testing,
+)
 
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):$")
 _ENTRY = re.compile(r"^ {4}(?P<name>\*{0,2}\w+) \((?P<type>.+?)\): (?P<text>.*)$")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from examples import kafka_words
 from stormline import InProcessCluster
 from stormline.spouts.kafka import KafkaTransactionalSpout
+from stormline.state.kafka import KafkaCommitter
+from tests.kafka.output import messages
 from tests.services.kafka_broker import Kafka
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +28,7 @@ def test_the_page_and_the_example_count_every_committed_word_once(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kafka_words.write(kafka.servers, kafka_words.SENTENCES)
+    kafka.topic(name="words")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "kafka.md").read_text(encoding="utf-8"), re.DOTALL)
     script = tmp_path / "as_on_the_page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
@@ -32,6 +38,8 @@ def test_the_page_and_the_example_count_every_committed_word_once(
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{sorted(COUNTS.items())}\n"
+    written = Counter(json.loads(message.value())["word"] for message in messages(kafka, "words"))
+    assert written == COUNTS
 
     monkeypatch.setenv("KAFKA_SERVERS", kafka.servers)
     monkeypatch.setenv("KAFKA_WORDS_DATABASE", str(tmp_path / "example.sqlite"))
@@ -41,7 +49,8 @@ def test_the_page_and_the_example_count_every_committed_word_once(
     assert [line.split() for line in kafka_words.report().splitlines()] == [[w, str(n)] for w, n in COUNTS.items()]
 
 
-def test_the_page_says_what_the_spout_takes() -> None:
+@pytest.mark.parametrize("kind", [KafkaTransactionalSpout, KafkaCommitter])
+def test_the_page_says_what_spouts_and_committers_take(kind: Any) -> None:
     page = (ROOT / "docs" / "kafka.md").read_text(encoding="utf-8")
-    arguments = KafkaTransactionalSpout.__init__.__kwdefaults__ or {}
+    arguments = kind.__init__.__kwdefaults__ or {}
     assert [name for name in arguments if name not in page] == []

@@ -10,8 +10,7 @@ from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.commit_participants import CommitParticipants, CommitResources
 from stormline.runtime.world.running_calls import Calls
 from stormline.runtime.world.world import REAL
-from stormline.state import Store
-from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
+from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitTarget, CommitToken
 from stormline.topology.serialization import Registry
 
 TOPOLOGY = "topo"
@@ -70,7 +69,7 @@ class Process:
             raise CommitFailed(failure)
         return result
 
-    def hold(self, store: Store, first: int, *works: Work) -> tuple[Any, list[Any]]:
+    def hold(self, store: CommitTarget, first: int, *works: Work) -> tuple[Any, list[Any]]:
         """Let the bolts of consecutive transactions work in one transaction of the database.
 
         One that raises is dropped, and the last. Return the participant that ends them, and what each has returned.
@@ -94,7 +93,7 @@ class Process:
             last = made
         return last, results
 
-    def commit_group(self, store: Store, first: int, *works: Work) -> list[Any]:
+    def commit_group(self, store: CommitTarget, first: int, *works: Work) -> list[Any]:
         """Let them become durable together, as `hold` has them; return what each work has returned."""
         last, results = self.hold(store, first, *works)
         try:

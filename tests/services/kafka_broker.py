@@ -38,7 +38,7 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
     for left in reversed(range(STARTS_MAX)):
         port, controller_port, secured_port = free_port(), free_port(), free_port()
         broker = KafkaBroker(port, controller_port)
-        broker.configure({**_secured(broker, controller_port, secured_port), **(settings or {})})
+        broker.configure({**secured(broker, controller_port, secured_port), **(settings or {})})
         try:
             broker.start()
             break
@@ -54,7 +54,7 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
         broker.stop()
 
 
-def _secured(broker: KafkaBroker, controller_port: int, port: int) -> dict[str, object]:
+def secured(broker: KafkaBroker, controller_port: int, port: int) -> dict[str, object]:
     """Return settings of a second way in: by TLS, for alice with her password."""
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")

@@ -56,6 +56,7 @@ PROOF = (
     Part("killed drivers", ("tests/cluster/test_kill*.py", "tests/cluster/test_flight_delays_killed.py")),
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
     Part("cluster", ("tests/cluster",)),
+    Part("kafka", ("tests/kafka",)),
     Part("spark", ("tests/spark",)),
     Part("kafka", ("tests/kafka",)),
     Part("fuzz", ("tests",)),

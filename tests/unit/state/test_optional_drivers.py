@@ -9,6 +9,7 @@ import pytest
 
 from stormline.errors import MissingExtra
 from stormline.state import MySQLStore, PostgreSQLStore, RedisStore
+from stormline.state.kafka import KafkaSink
 from tests.unit.project.test_public_names import loaded_after
 
 STORES = [
@@ -28,6 +29,17 @@ def test_a_driver_that_is_not_installed_is_told_with_its_extra(
         store.connect()
 
 
+def test_a_client_of_kafka_that_is_not_installed_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("stormline.state.kafka.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(MissingExtra, match=r"needs the package confluent-kafka, .*stormline\[kafka\]"):
+        KafkaSink("host:9092").open_resource()
+
+
 def test_declaring_stores_and_maps_imports_no_driver() -> None:
     code = "from stormline.state import *; TransactionalMap(PostgreSQLStore('host=db'), 't', {'k': str}, {'v': int})"
-    assert loaded_after(code) & {"psycopg", "pymysql", "redis", "pyarrow", "pyspark", "kazoo"} == set()
+    code += "; from stormline.state.kafka import *; KafkaCommitter(KafkaSink('host:9092'), 'topic')"
+    assert (
+        loaded_after(code) & {"confluent_kafka", "psycopg", "pymysql", "redis", "pyarrow", "pyspark", "kazoo"} == set()
+    )

@@ -1,0 +1,7 @@
+"""Kafka as what a topology writes to, each transaction exactly once (pip install 'stormline[kafka]')."""
+
+from stormline.state.kafka.committer import ArrowKafkaCommitter, KafkaCommitter
+from stormline.state.kafka.sink import KafkaSink
+from stormline.state.kafka.transaction import KafkaTransaction
+
+__all__ = ["ArrowKafkaCommitter", "KafkaCommitter", "KafkaSink", "KafkaTransaction"]
