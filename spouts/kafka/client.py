@@ -80,6 +80,8 @@ STALE = UNKNOWN | {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError._TIMED_OUT,  # it may have waited for a broker that is no longer the one to ask
+    KafkaError._TRANSPORT,
 }
 """What a request gets that goes by what was known of partitions and leaders before."""
 
@@ -107,6 +109,14 @@ def failure_of(error: KafkaError, what: str, heard: Sequence[KafkaError] = ()) -
     if error.code() in AWAY or error.code() in UNKNOWN or error.retriable():
         return FailedException(f"{what}: {told}")
     return KafkaFailed(f"{what} failed: {told} ({error.name()})")
+
+
+class _Stale(Exception):
+    """A request went by what was known of the brokers before."""
+
+    def __init__(self, error: KafkaError) -> None:
+        super().__init__(error.str())
+        self.error = error
 
 
 class Heard:
@@ -178,6 +188,16 @@ class Cluster:
 
     def described(self, names: Sequence[str]) -> dict[str, TopicFound]:
         """Return the topics of these names, as they are now; those that are not there are left out."""
+        try:
+            return self._described(names)
+        except _Stale:
+            self._refresh(names)
+        try:
+            return self._described(names)
+        except _Stale as error:
+            raise self.failure(error.error, "asking what topics are") from error
+
+    def _described(self, names: Sequence[str]) -> dict[str, TopicFound]:
         if not names:
             return {}
         asked = self._asked(
@@ -192,6 +212,8 @@ class Cluster:
                 if error.args[0].code() in UNKNOWN:
                     self._missed_since.setdefault(name, time.monotonic())
                     continue
+                if error.args[0].code() in STALE:
+                    raise _Stale(error.args[0]) from error
                 raise self.failure(error.args[0], f"what topic {name!r} is") from error
             self._missed_since.pop(name, None)
             found[name] = TopicFound(str(described.topic_id), len(described.partitions))
@@ -257,7 +279,7 @@ class Cluster:
                 wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
             ),
         )
-        return {Place(one.topic, one.partition): _answer(future) for one, future in asked.items()}
+        return {Place(one.topic, one.partition): _answer(future, at) for one, future in asked.items()}
 
     def publish(self, group: str, positions: Mapping[Place, int]) -> None:
         """Write how far is read as the offsets of a consumer group, which nobody of us reads."""
@@ -286,9 +308,12 @@ class Cluster:
         return answer
 
 
-def _answer(future: Any) -> int | KafkaError:
+def _answer(future: Any, at: int) -> int | KafkaError:
     try:
-        return int(future.result().offset)
+        offset = int(future.result().offset)
+        # A broker that does not answer in time makes no error here, but an offset that is none. -1: none is that late.
+        none = -1 if at >= 0 else 0
+        return offset if offset >= none else KafkaError(KafkaError._TIMED_OUT, "no offset came in time")
     except KafkaException as error:
         found: KafkaError = error.args[0]
         return found

@@ -43,7 +43,7 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
         self._discover_at = 0.0
         self._ends: dict[Place, int] = {}
         self._begun_at: dict[int, int] | None = None
-        self._not_before = 0.0
+        self._looks_again_at: float | None = None
         self._to_publish: dict[int, int] = {}
         self._publish_at = 0.0
 
@@ -73,17 +73,13 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
             return True  # an empty batch, so that what is the latest now is so for ever
         at = positions_of(positions)
         ahead = batches_ahead * self._settings.records_max
-        if not batches_ahead and at == self._begun_at and time.monotonic() < self._not_before:
+        if not batches_ahead and at == self._begun_at and not self._looks_again():
             return False
         if not self._has_more(at, ahead):
             self._ask_ends()
             if not self._has_more(at, ahead):
                 return False
-        if at != self._begun_at:
-            self._begun_at, self._not_before = at, time.monotonic() + PAUSE_SECS
-        elif not batches_ahead:
-            self._ends = {}  # what was asked long ago may be of a partition that is away
-            self._not_before = time.monotonic() + PAUSE_SECS
+        self._begun_at, self._looks_again_at = at, None
         return True
 
     def describe_partitions(self, described: Metadata) -> Metadata:
@@ -120,6 +116,16 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
             self._cluster.publish(self._settings.group_id, places)
         except FailedException as error:
             log.warning("the committed positions were not published: %s; the next ones will be", error)
+
+    def _looks_again(self) -> bool:
+        """Return whether to ask anew, after a batch that gave nothing: it is waited for a while first."""
+        now = time.monotonic()
+        if self._looks_again_at is None:
+            self._looks_again_at = now + PAUSE_SECS
+        if now < self._looks_again_at:
+            return False
+        self._ends = {}  # what was asked before may be of a partition that is away
+        return True
 
     def _has_more(self, positions: Mapping[int, int], ahead: int) -> bool:
         for place, number in self._table.numbers().items():
