@@ -125,7 +125,11 @@ class KafkaTransaction:
         self._group.held.append(self.token)
 
     def follow(self, token: CommitToken) -> KafkaTransaction | None:
-        """Return what the next transaction writes in the same one of Kafka's; None: that has to begin anew."""
+        """Return what the next transaction writes in the same one of Kafka's; None: that has to begin anew.
+
+        Args:
+            token (CommitToken): Who commits what.
+        """
         self._opened.raise_if_late()
         if self._fence is None:
             return KafkaTransaction(self._group, token, None)
