@@ -13,7 +13,7 @@ from benchmarks.goals import ROWS
 from benchmarks.report import RESULTS
 from benchmarks.session import Session
 
-PEERS_ROWS = ("P4", "P5", "P6")
+PEERS_ROWS = ("P4", "P5", "P6", "S5", "S6")
 PARTIAL = RESULTS / "partial"
 
 

@@ -10,6 +10,8 @@ COUNT = "GlobalCount, batches of 100,000"
 WORDS = "Words, batches of 100,000"
 SMALL = "GlobalCount, 3 tuples a partition"
 SPARK = "Structured Streaming"
+STORED = "GlobalCount, 9 tuples a transaction, into SQLite"
+KEYS = "keys/s"
 
 GOALS: tuple[Goal, ...] = (
     Goal("P1", "P1", COUNT, "bare Python loop, 2 processes", TUPLES, 0.60),
@@ -36,6 +38,21 @@ GOALS: tuple[Goal, ...] = (
     Goal("P10a", "P10", "a tuple's cost as batches grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P10b", "P10", "a tuple's cost as partitions grow, worst step", "linear", "µs", 1.15, at_most=True),
     Goal("P11", "P11", "`stormline run` until the first commit", "bare SparkContext, one job", "s", 1.5, at_most=True),
+    Goal("S1a", "S1", STORED, "synchronous kazoo sets", TRANSACTIONS, 2),
+    Goal("S1b", "S1", STORED, "the same, one transaction a commit of the database", TRANSACTIONS, 4),
+    Goal("S2", "S2", "the same into PostgreSQL", "psycopg alone, one commit a transaction", TRANSACTIONS, 2),
+    Goal("S3a", "S3", "100,000 new keys in one commit to PostgreSQL", "bare sorted binary COPY", KEYS, 0.45),
+    Goal("S3b", "S3", "100,000 keys that exist", "bare sorted binary COPY of new keys", KEYS, 0.45),
+    Goal("S4a", "S4", "100,000 new keys in one commit to SQLite", "bare upsert", KEYS, 0.8),
+    Goal("S4b", "S4", "100,000 keys that exist, to SQLite", "bare upsert", KEYS, 0.8),
+    Goal("S4c", "S4", "100,000 new keys in one commit to MariaDB", "bare upsert", KEYS, 0.8),
+    Goal("S4d", "S4", "100,000 keys that exist, to MariaDB", "bare upsert", KEYS, 0.8),
+    Goal("S4e", "S4", "100,000 new keys in one commit to Redis", "bare upsert", KEYS, 0.8),
+    Goal("S4f", "S4", "100,000 keys that exist, to Redis", "bare upsert", KEYS, 0.8),
+    Goal("S5a", "S5", "Words by the ready committer into PostgreSQL", SPARK, TUPLES, 5),
+    Goal("S5b", "S5", "the same with record batches", f"{SPARK} in SQL", TUPLES, 10),
+    Goal("S6a", "S6", "kill -9 of the driver until the next commit, p50", SPARK, "s", 1, at_most=True),
+    Goal("S6b", "S6", "the longest of them", SPARK, "s", 1, at_most=True),
 )
 
 ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

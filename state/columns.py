@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -137,29 +137,36 @@ def columns_of(declared: Mapping[str, type], what: str, keys: bool = False) -> t
     return tuple(columns)
 
 
-def check_rows(columns: Sequence[Column], rows: Iterable[tuple[Any, ...]], where: str, nullable: bool) -> None:
-    """Check that columns take the values of rows.
+def taken(columns: Sequence[Column], rows: Sequence[Sequence[Any]], where: str, nullable: bool) -> list[Sequence[Any]]:
+    """Return the values of rows, column by column, as a map keeps them; timestamps are in UTC.
 
     Args:
+        rows: column by column.
         where: table and part, for messages.
         nullable: whether None stands for an absent value.
 
     Raises:
         RefusedValue: a value is not of its column's type.
     """
-    rows = list(rows)
-    for i, column in enumerate(columns):
-        if _clearly_right(column, [row[i] for row in rows]):
+    for column, values in zip(columns, rows, strict=True):
+        if _clearly_right(column, values):
             continue
-        for row in rows:
-            problem = None if nullable and row[i] is None else column.problem(row[i])
+        for i, value in enumerate(values):
+            problem = None if nullable and value is None else column.problem(value)
             if problem is not None:
+                row = tuple(each[i] for each in rows)
                 raise RefusedValue(
-                    f"{where}: column {column.name!r} does not take {shown(row[i])}, which {problem} (row {shown(row)})"
+                    f"{where}: column {column.name!r} does not take {shown(value)}, which {problem} (row {shown(row)})"
                 )
+    return [
+        [None if value is None else in_utc(value) for value in values]
+        if column.type is ColumnType.TIMESTAMP
+        else values
+        for column, values in zip(columns, rows, strict=True)
+    ]
 
 
-def _clearly_right(column: Column, values: list[Any]) -> bool:
+def _clearly_right(column: Column, values: Sequence[Any]) -> bool:
     """Return whether a look at all values together shows that the column takes them: fast, for the usual types."""
     if column.type is ColumnType.PACKED:
         return True

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormline.state.fence import Fence
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import Key, Row, RowColumns, Table
 
 
 class StoreConnection(Protocol):
@@ -57,8 +57,17 @@ class StoreConnection(Protocol):
     def read_all(self, table: Table) -> dict[Key, Row]:
         """Return all rows; none where there is no such table."""
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows, each key once."""
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Insert or replace rows of a map that is not opaque, each key once, of which nobody knows what is there.
+
+        A row that this transaction's txid, or a newer one, has stored is left alone, and so is one whose txid is none.
+
+        Returns:
+            Whether there was no such row. If there was one, others may have been left alone as well.
+        """
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""

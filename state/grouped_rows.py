@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from stormline.state.connection import StoreConnection
 from stormline.state.read_cache import ReadCache
 from stormline.state.refused_rows import write_rows
-from stormline.state.table import Key, Kind, Row, Table
+from stormline.state.table import Key, Kind, Row, Table, rows_by_column
 
 
 class GroupedRows:
@@ -58,9 +58,9 @@ class GroupedRows:
         if removed and self._table.kind is Kind.OPAQUE:
             kept = [(key, row) for key in removed if (row := before[key]) is not None]
             connection.keep_removed(self._table, kept, self._first_txid)
-        written = [(key, row) for key, row in changed.items() if row is not None]
+        written = {key: row for key, row in changed.items() if row is not None}
         if written:
-            write_rows(connection, self._table, written)
+            write_rows(connection, self._table, rows_by_column(self._table, written))
 
     def remember(self, cache: ReadCache) -> None:
         """Let the cache know what the database holds now that all is committed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,17 +10,20 @@ from typing import Any
 
 import pymysql
 from pymysql.constants import SERVER_STATUS
+from pymysql.converters import escape_string
 
-from stormline.state.columns import ColumnType
+from stormline.state.columns import INT_MAX, ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
 from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import TXID, Key, Row, RowColumns, Table
 
 KEYS_MAX = 1000
 """Of one query."""
+STATEMENT_CHARS_MAX = 1 << 19
+"""Of one statement that writes rows, unless one row alone has more: servers take 16 MiB."""
 
 _TYPES = {
     ColumnType.INTEGER: "bigint",
@@ -76,6 +79,7 @@ _AWAY = frozenset(
     }
 )
 """Numbers of errors after which a replay may find the server as it should be: away, full, locked, read-only."""
+_OUT_OF_RANGE = 1690
 _DISK_FULL = "No space left on device"
 _DENIED = frozenset({1044, 1142, 1143, 1227, 1370})
 _NO_TABLE = 1146
@@ -103,10 +107,22 @@ def _boolean(value: int) -> bool:
 class _MySQL(Dialect):
     """MySQL's own way of an upsert."""
 
-    def otherwise(self, columns: Sequence[str], key: Sequence[str]) -> str:
-        """Return what an insert does where there is a row of this key."""
-        sets = (f"{self.name(name)} = VALUES({self.name(name)})" for name in columns if name not in key)
+    def otherwise(self, table: str, columns: Sequence[str], key: Sequence[str], older: bool) -> str:
+        """Return what an insert does where there is a row of this key; where `older`, only if its txid is.
+
+        A row of the same txid is left alone then, any other one is an error: by a number that no column holds. The
+        txid is the last one to be set: what is set before is decided by what it was.
+        """
+        sets = (f"{self.name(name)} = {self._set(self.name(name), older)}" for name in columns if name not in key)
         return f"ON DUPLICATE KEY UPDATE {', '.join(sets)}"
+
+    def _set(self, column: str, older: bool) -> str:
+        given, txid = f"VALUES({column})", self.name(TXID)
+        if not older:
+            return given
+        if column != txid:
+            return f"IF({txid} = VALUES({txid}), {column}, {given})"
+        return f"IF({txid} BETWEEN 0 AND {given}, {given}, {INT_MAX} + ABS(COALESCE({txid}, 1)))"
 
 
 class MySQLConnection(SQLConnection):
@@ -196,9 +212,9 @@ class MySQLConnection(SQLConnection):
             cursor.execute(text, parameters or None)
             return list(cursor.fetchall()) if cursor.description else []
 
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
         with self._db.cursor() as cursor:
-            cursor.executemany(text, rows)
+            return int(cursor.executemany(text, list(rows)) or 0)
 
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
         found = self._run(
@@ -319,6 +335,27 @@ class MySQLConnection(SQLConnection):
                 found += self._run(text, parameters)
         return self._rows(table, found)
 
+    def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
+        """Insert or replace rows; return how many, or 0 where one was in the way."""
+        names = columns_of(table)
+        begin = statement(
+            "INSERT INTO $name ($columns) VALUES ",
+            name=self.dialect.name(table.name),
+            columns=self.dialect.names(names),
+        )
+        end = " " + self.dialect.otherwise(table.name, names, [column.name for column in table.key], older)
+        with self._db.cursor() as cursor:
+            literals = [_literals(cursor, values) for values in columns]
+            rows = [f"({','.join(row)})" for row in zip(*literals, strict=True)]
+            for part in _parts(rows):
+                try:
+                    cursor.execute(begin + ",".join(part) + end)
+                except pymysql.MySQLError as error:
+                    if older and error.args[:1] == (_OUT_OF_RANGE,):
+                        return 0
+                    raise
+        return len(rows)
+
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""
         for i in range(0, len(keys), KEYS_MAX):
@@ -328,3 +365,25 @@ class MySQLConnection(SQLConnection):
             )
             with self._told(f"removing from table {table.name!r}"):
                 self._run(text, parameters)
+
+
+def _literals(cursor: Any, values: Sequence[Any]) -> list[str]:
+    """Return values as they stand in a statement: of the usual types without a call of the cursor's for each."""
+    types = set(map(type, values))
+    if types == {int}:
+        return list(map(str, values))
+    if types == {str}:
+        return [f"'{text}'" for text in map(escape_string, values)]
+    return [cursor.mogrify("%s", [value]) for value in values]
+
+
+def _parts(rows: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut rows, as they stand in a statement, into as many as one takes."""
+    begin = chars = 0
+    for i, row in enumerate(rows):
+        chars += len(row)
+        if chars > STATEMENT_CHARS_MAX and i > begin:
+            yield rows[begin:i]
+            begin, chars = i, len(row)
+    if begin < len(rows):
+        yield rows[begin:]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from stormline.state.columns import ColumnType, check_rows, in_utc
+from stormline.state.columns import ColumnType, taken
 from stormline.state.errors import RefusedValue
 from stormline.state.store_transaction import StoreTransaction
-from stormline.state.table import Key, Kind, Table, Values
+from stormline.state.table import Key, Kind, RowColumns, Table, Values, by_column
 from stormline.state.table_transaction import TableTransaction
 from stormline.topology.errors import shown
 
@@ -31,7 +31,6 @@ class OpenMap:
         self._rows = rows
         self._one_key = len(spec.key) == 1
         self._one_value = len(spec.value) == 1
-        self._timed = any(column.type is ColumnType.TIMESTAMP for column in (*spec.key, *spec.value))
 
     @property
     def stored(self) -> bool:
@@ -98,7 +97,10 @@ class OpenMap:
             RefusedValue: A column does not take a key or a value.
         """
         self._check_mapping(values)
-        self.multi_update(values, lambda _, value: value)
+        keys = self._key_columns(values)
+        new = self._value_columns(list(values.values()))
+        with self._transaction.alone() as connection:
+            self._rows.put_columns(connection, keys, new)
 
     def remove(self, keys: Collection[Any]) -> None:
         """Remove keys; those that hold nothing are no error.
@@ -143,21 +145,19 @@ class OpenMap:
             RefusedValue: A column does not take a key or a value.
         """
         self._check_mapping(changes)
-        rows = dict(zip(self._keys(changes), changes, strict=True))
+        rows = self._keys(changes)
         with self._transaction.lock:  # no other task may store in between
             with self._transaction.alone() as connection:
                 held = self._rows.get(connection, rows)
-            is_kept, value_of = self._rows.is_kept, self._value
-            now: dict[Any, Any] = {}
+            is_kept = self._rows.is_kept
+            now = self._values([held[row] for row in rows])
             new: dict[Key, Any] = {}
-            for row, key in rows.items():
-                values = held[row]
-                value = None if values is None else value_of(values)
+            for i, (row, change) in enumerate(zip(rows, changes.values(), strict=True)):
                 if not is_kept(row):
-                    value = new[row] = combine(value, changes[key])
-                now[key] = value
-            self._rows.put(dict(zip(new, self._values(new), strict=True)))
-        return now
+                    now[i] = new[row] = combine(now[i], change)
+            values = self._value_columns(list(new.values()))
+            self._rows.put(dict(zip(new, zip(*values, strict=True), strict=True)))
+        return dict(zip(changes, now, strict=True))
 
     def increment(self, by: Mapping[Any, Any]) -> dict[Any, Any]:
         """Add to what each key holds, a tuple column by column.
@@ -179,11 +179,13 @@ class OpenMap:
         rows = self._keys(keys)
         with self._transaction.alone() as connection:
             held = get(connection, rows)
-            values = (held[row] for row in rows)
-            return [None if value is None else self._value(value) for value in values]
+            return self._values([held[row] for row in rows])
 
-    def _value(self, values: Values) -> Any:
-        return values[0] if self._one_value else values
+    def _values(self, held: Sequence[Values | None]) -> list[Any]:
+        """Return what keys hold as users see it."""
+        if self._one_value:
+            return [None if values is None else values[0] for values in held]
+        return list(held)
 
     def _check_mapping(self, given: Any) -> None:
         if not isinstance(given, Mapping):
@@ -200,33 +202,29 @@ class OpenMap:
 
     def _keys(self, keys: Collection[Any]) -> list[Key]:
         self._check_collection(keys)
-        rows = [(key,) for key in keys] if self._one_key else [self._several(key, len(self._spec.key)) for key in keys]
-        check_rows(self._spec.key, rows, f"the key of table {self._spec.name!r}", nullable=False)
-        return [self._in_utc(row) for row in rows] if self._timed else rows
+        return list(zip(*self._key_columns(keys), strict=True))
 
-    def _values(self, new: Mapping[Key, Any]) -> list[Values]:
+    def _key_columns(self, keys: Collection[Any]) -> RowColumns:
+        columns = self._spec.key
+        given = [list(keys)] if self._one_key else self._several(keys, len(columns))
+        return taken(columns, given, f"the key of table {self._spec.name!r}", nullable=False)
+
+    def _value_columns(self, new: Collection[Any]) -> RowColumns:
         columns = self._spec.value
-        values = (
-            [(value,) for value in new.values()]
-            if self._one_value
-            else [self._several(value, len(columns)) for value in new.values()]
-        )
-        check_rows(columns, values, f"the value of table {self._spec.name!r}", nullable=not self._one_value)
-        if self._one_value and columns[0].type is ColumnType.PACKED and (None,) in values:
+        given = [list(new)] if self._one_value else self._several(new, len(columns))
+        if self._one_value and columns[0].type is ColumnType.PACKED and any(value is None for value in given[0]):
             raise RefusedValue(f"table {self._spec.name!r} cannot store None as a value; call remove() with the keys")
-        return [self._in_utc(row) for row in values] if self._timed else values
+        return taken(columns, given, f"the value of table {self._spec.name!r}", nullable=not self._one_value)
 
-    def _several(self, row: Any, columns: int) -> tuple[Any, ...]:
-        if not isinstance(row, tuple) or len(row) != columns:
-            raise RefusedValue(
-                f"table {self._spec.name!r} is given {shown(row)}, expected a tuple of {columns}: "
-                f"{self._spec.described()}"
-            )
-        return tuple(row)
-
-    @staticmethod
-    def _in_utc(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(in_utc(value) if hasattr(value, "utcoffset") else value for value in row)
+    def _several(self, rows: Collection[Any], width: int) -> list[list[Any]]:
+        """Return rows of several columns by column."""
+        for row in rows:
+            if not isinstance(row, tuple) or len(row) != width:
+                raise RefusedValue(
+                    f"table {self._spec.name!r} is given {shown(row)}, expected a tuple of {width}: "
+                    f"{self._spec.described()}"
+                )
+        return by_column(list(rows), width)
 
 
 def _sum(old: Any, by: Any) -> Any:

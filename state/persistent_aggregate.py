@@ -111,6 +111,7 @@ class _Work:
         self.fields = [] if isinstance(into, SnapshottableMap) else list(self.map.key)
         self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
+        self.counts_alone = len(self.aggregators) == 1 and type(one := self.aggregators[0]) is Count and not one.field
 
     def merged(self, one: Partials | None, other: Partials) -> Partials:
         """Return the partial results of two together."""
@@ -156,16 +157,26 @@ class PartialRows(BaseTransactionalBolt):
         (source,) = context.this_sources  # in place of no field stands the attempt, which is never None
         fields = context.component_output_fields(source)
         self._key_at = [fields.field_index(name) for name in self._work.fields]
-        self._fields_at = [fields.field_index(one.field) if one.field else 0 for one in self._work.aggregators]
+        self._steps = [
+            (i, fields.field_index(one.field) if one.field else 0, one) for i, one in enumerate(self._work.aggregators)
+        ]
+        self._counts_alone = self._work.counts_alone
 
     def execute(self, tup: Tuple) -> None:
         """Add one tuple to its group."""
         values = tup.values
-        group = tuple([values[place] for place in self._key_at])
+        places = self._key_at
+        group = (values[places[0]],) if len(places) == 1 else tuple([values[place] for place in places])
         held = self.groups.get(group)
+        if self._counts_alone:
+            if held is None:
+                self.groups[group] = [1]
+            else:
+                held[0] += 1
+            return
         if held is None:
-            held = self.groups[group] = [None] * len(self._fields_at)
-        for i, (aggregator, place) in enumerate(zip(self._work.aggregators, self._fields_at, strict=True)):
+            held = self.groups[group] = [None] * len(self._steps)
+        for i, place, aggregator in self._steps:
             value = values[place]
             if value is not None:
                 one = aggregator.first(value)

@@ -40,17 +40,21 @@ class BoundedConnection(psycopg.Connection[Any]):
 
 
 def _bounded(gen: Generator[Any, Any, Returned], silence_secs: float) -> Generator[Any, Any, Returned]:
-    """Go on as `gen` does, but end where it was sent nothing but 0, not ready, for so long."""
+    """Go on as `gen` does, but end where it was sent nothing but 0, not ready, for so long.
+
+    The clock is looked at only while nothing comes: most calls end at once.
+    """
+    send, silent_since = gen.send, 0.0
     try:
         awaited = next(gen)
-        deadline = time.monotonic() + silence_secs
         while True:
-            ready = yield awaited
-            if ready:
-                deadline = time.monotonic() + silence_secs
-            elif time.monotonic() > deadline:
+            if ready := (yield awaited):
+                silent_since = 0.0
+            elif not silent_since:
+                silent_since = time.monotonic()
+            elif time.monotonic() - silent_since > silence_secs:
                 raise ServerSilent(f"the server has said nothing for {silence_secs:g} s")
-            awaited = gen.send(ready)
+            awaited = send(ready)
     except StopIteration as ended:
         returned: Returned = ended.value
         return returned

@@ -29,12 +29,16 @@ from redis.retry import Retry
 from stormline.state.columns import ColumnType
 from stormline.state.errors import CorruptRow, StoreFailed, StoreUnavailable, TableMismatch
 from stormline.state.fence import Fence
-from stormline.state.table import REMOVED, Key, Kind, Row, Table
+from stormline.state.redis_packing import fields, pack_many_arguments, packed_rows
+from stormline.state.table import REMOVED, Key, Kind, Row, RowColumns, Table
 from stormline.state.table_claim import MAPS, check_claim
 from stormline.topology.errors import CorruptData
 from stormline.topology.serialization import PLAIN
 
 FENCE = "stormline_fence"
+"""What its keys begin with, one for each scope: the topology and the scope follow."""
+SCOPES = "stormline_scopes"
+"""What the keys of sets begin with, one for each topology: in which scopes it has stored."""
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ReadOnlyError, WatchError)
 
 _NOT_NOW = re.compile(r"\b(MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY) ")
@@ -56,12 +60,18 @@ class RedisConnection:
                 retry=Retry(NoBackoff(), 0),  # what failed is replayed by the topology
                 **given,
             )
-            self._client.ping()
+            pack_many_arguments(self._client)
+            try:
+                self._client.ping()
+            except BaseException:
+                self._client.close()
+                raise
         self._clear()
 
     def _clear(self) -> None:
         self._watching: Any = None
-        self._fence_to_set = ("", "")
+        self._topology = ""
+        self._fence_to_set = ("", "", "")
         self._changes: dict[str, dict[bytes, bytes | None]] = {}
         self._own: Any = self._client.pipeline()
         self._own_kept = 0
@@ -126,6 +136,7 @@ class RedisConnection:
 
     def lock_fence(self, topology: str, scope: str) -> Fence | None:
         """Return what is stored in a scope, and watch it."""
+        self._topology = topology
         key = self._fence_key(topology, scope)
         with self._told("reading the fence"):
             self._watching = self._client.pipeline()
@@ -145,16 +156,16 @@ class RedisConnection:
 
     def fences(self, topology: str) -> dict[str, Fence]:
         """Return by scope all that is stored of a topology."""
-        before = self._fence_key(topology, "")
         with self._told("reading the fence"):
-            keys = [key.decode() for key in self._client.scan_iter(match=f"{before}*", count=1000)]
+            scopes = [scope.decode() for scope in self._client.smembers(_scopes(topology))]
+            keys = [self._fence_key(topology, scope) for scope in scopes]
             found = self._client.mget(keys) if keys else []
-        return {key.removeprefix(before): self._fence(key, one) for key, one in zip(keys, found, strict=True) if one}
+        return {scope: self._fence(key, one) for scope, key, one in zip(scopes, keys, found, strict=True) if one}
 
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Store what this transaction leaves behind."""
         *numbers, earlier = fence
-        self._fence_to_set = self._fence_key(topology, scope), " ".join(map(str, [*numbers, *earlier]))
+        self._fence_to_set = topology, scope, " ".join(map(str, [*numbers, *earlier]))
 
     def savepoint(self) -> None:
         """Set the one savepoint, of the user's own commands and of what was written."""
@@ -171,7 +182,9 @@ class RedisConnection:
         with self._told("committing"):
             pipe = self._watching if self._watching is not None else self._client.pipeline()
             pipe.multi()
-            pipe.set(*self._fence_to_set)  # before the user's own commands, which may select another database
+            topology, scope, fence = self._fence_to_set
+            pipe.sadd(_scopes(topology), scope)  # before own commands, which may select another database
+            pipe.set(self._fence_key(topology, scope), fence)
             for name, changes in self._changes.items():
                 written = {field: value for field, value in changes.items() if value is not None}
                 deleted = [field for field, value in changes.items() if value is None]
@@ -185,9 +198,13 @@ class RedisConnection:
             self._clear()
 
     def rollback(self) -> None:
-        """Forget what was to be changed."""
-        if self._watching is not None:
-            self._watching.reset()
+        """Forget what was to be changed, and the watch by closing what watches: UNWATCH would wait for an answer."""
+        pipe, self._watching = self._watching, None
+        if pipe is not None:
+            if pipe.connection is not None:
+                pipe.connection.disconnect()
+            pipe.watching = False  # or it would connect again, to say UNWATCH, whenever it is collected
+            pipe.reset()
         self._clear()
 
     def reset(self) -> None:
@@ -221,12 +238,12 @@ class RedisConnection:
 
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
-        fields = [_field(table, key) for key in keys]
+        asked = fields(table, keys)
         with self._told(f"reading table {table.name!r}"):
-            found = self._client.hmget(table.name, fields)
+            found = self._client.hmget(table.name, asked)
         changed = self._changes.get(table.name, {})
         rows = {}
-        for key, field, one in zip(keys, fields, found, strict=True):
+        for key, field, one in zip(keys, asked, found, strict=True):
             held = changed.get(field, one)
             if held is not None:
                 rows[key] = self._row(table, key, held)
@@ -242,15 +259,24 @@ class RedisConnection:
             rows[key] = self._row(table, key, held)
         return rows
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows."""
         changes = self._change(table.name)
-        for key, row in rows:
-            changes[_field(table, key)] = PLAIN.pack([list(part) if isinstance(part, tuple) else part for part in row])
+        keys = list(zip(*columns[: len(table.key)], strict=True))
+        changes.update(zip(fields(table, keys), packed_rows(table, columns), strict=True))
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Insert or replace rows, where no scope of the topology, whose table it is, has come as far as this one."""
+        if table.kind is not Kind.NON_TRANSACTIONAL:
+            txid_max = max((fence.txid for fence in self.fences(self._topology).values()), default=0)
+            if txid_max >= min(columns[-1]):
+                return False
+        self.write(table, columns)
+        return True
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""
-        self._change(table.name).update(dict.fromkeys((_field(table, key) for key in keys), None))
+        self._change(table.name).update(dict.fromkeys(fields(table, keys)))
 
     def keep_removed(self, table: Table, rows: Sequence[tuple[Key, Row]], txid: int) -> None:
         """Keep rows that `txid` deletes, and forget those that earlier ones have deleted."""
@@ -258,8 +284,8 @@ class RedisConnection:
         for field, (removed_by, _) in self._removed(table).items():
             if removed_by < txid:
                 changes[field] = None
-        for key, row in rows:
-            changes[_field(table, key)] = PLAIN.pack([txid, [list(row.values), row.txid, None, None]])
+        for field, (_, row) in zip(fields(table, [key for key, _ in rows]), rows, strict=True):
+            changes[field] = PLAIN.pack([txid, [list(row.values), row.txid, None, None]])
 
     def _removed(self, table: Table) -> dict[bytes, tuple[int, Any]]:
         with self._told(f"reading table {table.name!r}"):
@@ -269,13 +295,13 @@ class RedisConnection:
 
     def undo(self, table: Table, txid: int, keys: Sequence[Key] | None) -> None:
         """Let rows be what they were before `txid`."""
-        among = None if keys is None else {_field(table, key) for key in keys}
+        among = None if keys is None else set(fields(table, keys))
         rows = self.read_all(table) if keys is None else self.read(table, keys)
         changes, removed = self._change(table.name), self._change(table.name + REMOVED)
-        for key, row in rows.items():
+        for field, row in zip(fields(table, list(rows)), rows.values(), strict=True):
             if row.txid == txid:
                 before = None if row.prev is None else PLAIN.pack([list(row.prev), row.prev_txid, None, None])
-                changes[_field(table, key)] = before if row.prev_txid is not None else None
+                changes[field] = before if row.prev_txid is not None else None
         for field, (removed_by, held) in self._removed(table).items():
             if removed_by == txid and (among is None or field in among):
                 changes[field] = PLAIN.pack(held)
@@ -313,14 +339,11 @@ class RedisConnection:
             ) from error
 
 
+def _scopes(topology: str) -> str:
+    return f"{SCOPES}:{topology}"
+
+
 def _problem(kind: ColumnType, problem: str | None, value: Any) -> str | None:
     if kind is ColumnType.PACKED:
         return None if type(value) is bytes else f"is a {type(value).__name__}, expected msgpack"
     return problem
-
-
-def _field(table: Table, key: Key) -> bytes:
-    """Return a key as the field of a hash: one text as it is, all else as msgpack."""
-    if len(key) == 1 and table.key[0].type is ColumnType.TEXT:
-        return str(key[0]).encode()
-    return PLAIN.pack(list(key))

@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TypeVar
 
 from stormline.state.connection import StoreConnection
 from stormline.state.errors import RowRefused, StoreFailed
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import RowColumns, Table
+
+Result = TypeVar("Result")
 
 
-def write_rows(connection: StoreConnection, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+def write_rows(connection: StoreConnection, table: Table, columns: RowColumns) -> None:
     """Insert or replace rows.
 
     Raises:
         StoreFailed: the database refuses one of them; the message names its key, and what was done is undone.
     """
+    _named(connection, table, columns, connection.write)
+
+
+def write_unread_rows(connection: StoreConnection, table: Table, columns: RowColumns) -> bool:
+    """Insert or replace rows of which nobody knows what is there, as `write_unread` of a connection; raise as above."""
+    return _named(connection, table, columns, connection.write_unread)
+
+
+def _named(
+    connection: StoreConnection, table: Table, columns: RowColumns, write: Callable[[Table, RowColumns], Result]
+) -> Result:
     try:
-        connection.write(table, rows)
+        return write(table, columns)
     except RowRefused as refused:
 
         def takes(first: int, end: int) -> bool:
             connection.rollback()
             connection.begin()
             try:
-                connection.write(table, rows[first:end])
+                connection.write(table, [values[first:end] for values in columns])
             except RowRefused:
                 return False
             return True
 
         raise StoreFailed(
-            f"{refused}; it is the row of key {_key(rows, takes)}: correct what the bolt stores there, or change the "
-            "table"
+            f"{refused}; it is the row of key {_key(table, columns, takes)}: correct what the bolt stores there, or "
+            "change the table"
         ) from refused
 
 
-def _key(rows: Sequence[tuple[Key, Row]], takes: Callable[[int, int], bool]) -> str:
+def _key(table: Table, columns: RowColumns, takes: Callable[[int, int], bool]) -> str:
     try:
-        return repr(rows[first_refused(len(rows), takes)][0])
+        refused = first_refused(len(columns[0]), takes)
     except StoreFailed:  # the table itself was this transaction's
         return "(nobody knows which)"
+    return repr(tuple(values[refused] for values in columns[: len(table.key)]))
 
 
 def first_refused(count: int, takes: Callable[[int, int], bool]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from stormline.state.sql_text import (
     statement,
 )
 from stormline.state.sql_values import SQLValues
-from stormline.state.table import PREV, TXID, Key, Kind, Row, Table
+from stormline.state.table import PREV, TXID, Key, Kind, Row, RowColumns, Table
 from stormline.state.table_claim import MAPS, check_claim
 
 GRANT = (
@@ -61,8 +61,8 @@ class SQLConnection(ABC):
         """Run a statement, and return its rows, if any."""
 
     @abstractmethod
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement for each of many rows of parameters."""
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run a statement for each of many rows of parameters; return how many rows of the table it has changed."""
 
     @abstractmethod
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
@@ -273,11 +273,23 @@ class SQLConnection(ABC):
             "correct the row, or remove it"
         )
 
-    def write(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> None:
+    def write(self, table: Table, columns: RowColumns) -> None:
         """Insert or replace rows."""
-        text = self.dialect.upsert(table.name, columns_of(table), [column.name for column in table.key])
         with self._told(f"writing table {table.name!r}"):
-            self._run_many(text, self.values.full_rows(table, rows))
+            self._upsert(table, self.values.sorted_columns(table, columns), older=False)
+
+    def write_unread(self, table: Table, columns: RowColumns) -> bool:
+        """Insert or replace rows of which nobody knows what is there; return whether nothing was in the way."""
+        if table.kind is Kind.NON_TRANSACTIONAL:
+            self.write(table, columns)
+            return True
+        with self._told(f"writing table {table.name!r}"):
+            return self._upsert(table, self.values.sorted_columns(table, columns), older=True) == len(columns[0])
+
+    def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
+        """Insert or replace rows, where `older` only those that an earlier transaction has stored; return how many."""
+        text = self.dialect.upsert(table.name, columns_of(table), [column.name for column in table.key], older)
+        return self._run_many(text, zip(*columns, strict=True))
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""

@@ -103,30 +103,38 @@ class Dialect:
             options=self.table_options,
         )
 
-    def upsert(self, name: str, columns: Sequence[str], key: Sequence[str]) -> str:
-        """Return the statement that inserts or replaces a row of parameters."""
+    def upsert(self, name: str, columns: Sequence[str], key: Sequence[str], older: bool = False, rows: int = 1) -> str:
+        """Return the statement that inserts or replaces rows of parameters; where `older`, see `otherwise`."""
         return statement(
-            "INSERT INTO $name ($columns) VALUES ($parameters) $otherwise",
+            "INSERT INTO $name ($columns) VALUES $parameters $otherwise",
             name=self.name(name),
             columns=self.names(columns),
-            parameters=self.parameters(len(columns)),
-            otherwise=self.otherwise(columns, key),
+            parameters=", ".join([f"({self.parameters(len(columns))})"] * rows),
+            otherwise=self.otherwise(name, columns, key, older),
         )
 
-    def upsert_from(self, name: str, columns: Sequence[str], key: Sequence[str], source: str) -> str:
+    def upsert_from(
+        self, name: str, columns: Sequence[str], key: Sequence[str], source: str, older: bool = False
+    ) -> str:
         """Return the statement that inserts or replaces rows of a source: a table, and a condition."""
         return statement(
             "INSERT INTO $name ($columns) SELECT $columns FROM $source $otherwise",
             name=self.name(name),
             columns=self.names(columns),
             source=source,
-            otherwise=self.otherwise(columns, key),
+            otherwise=self.otherwise(name, columns, key, older),
         )
 
-    def otherwise(self, columns: Sequence[str], key: Sequence[str]) -> str:
-        """Return what an insert does where there is a row of this key."""
+    def otherwise(self, table: str, columns: Sequence[str], key: Sequence[str], older: bool) -> str:
+        """Return what an insert does where there is a row of this key; where `older`, only if its txid is."""
         sets = ", ".join(f"{self.name(name)} = excluded.{self.name(name)}" for name in columns if name not in key)
-        return statement("ON CONFLICT ($key) DO UPDATE SET $sets", key=self.names(key), sets=sets)
+        where = f" WHERE {self.is_older(table, 'excluded')}" if older else ""
+        return statement("ON CONFLICT ($key) DO UPDATE SET $sets$where", key=self.names(key), sets=sets, where=where)
+
+    def is_older(self, table: str, given: str) -> str:
+        """Return the condition that an earlier transaction than that of a row which is given has stored a row."""
+        txid = self.name(TXID)
+        return f"{self.name(table)}.{txid} BETWEEN 0 AND {given}.{txid} - 1"
 
     def own_tables(self, key_text: str, text: str, number: str) -> list[str]:
         """Return the statements that make Stormline's own tables, given the types of keys, texts and numbers."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from stormline.state.columns import PYTHON, Column, ColumnType
 from stormline.state.sql_text import PREV_TXID
-from stormline.state.table import TXID, Key, Kind, Row, Table
+from stormline.state.table import TXID, Key, Kind, Row, RowColumns, Table
 from stormline.topology.errors import shown
 
 _TXID = Column(TXID, ColumnType.INTEGER)
@@ -42,18 +42,17 @@ class SQLValues:
             for row in rows
         ]
 
-    def full_rows(self, table: Table, rows: Sequence[tuple[Key, Row]]) -> Sequence[tuple[Any, ...]]:
-        """Return the values of all columns of a map's table, in their order."""
-        columns = (*table.key, *table.value)
-        if table.kind is Kind.NON_TRANSACTIONAL:
-            return self.written(columns, [(*key, *row.values) for key, row in rows])
-        if table.kind is Kind.TRANSACTIONAL:
-            return self.written((*columns, _TXID), [(*key, *row.values, row.txid) for key, row in rows])
-        none = (None,) * len(table.value)
-        return self.written(
-            (*columns, _TXID, *table.value, _TXID),
-            [(*key, *row.values, row.txid, *(row.prev or none), row.prev_txid) for key, row in rows],
-        )
+    def sorted_columns(self, table: Table, rows: RowColumns) -> RowColumns:
+        """Return rows by column as the database takes them, in the order of their keys: it writes them faster."""
+        columns = [*table.key, *table.value, _TXID, *table.value, _TXID][: len(rows)]
+        written = [self._column_written(column, values) for column, values in zip(columns, rows, strict=True)]
+        keys = written[: len(table.key)]
+        order = _order(keys[0] if len(keys) == 1 else list(zip(*keys, strict=True)))
+        return written if order is None else [[values[i] for i in order] for values in written]
+
+    def _column_written(self, column: Column, values: Sequence[Any]) -> Sequence[Any]:
+        write = self._writes.get(column.type)
+        return values if write is None else [None if value is None else write(value) for value in values]
 
     def key_read(self, table: Table) -> Callable[[tuple[Any, ...]], Key]:
         """Return what makes keys of the columns of the key."""
@@ -115,3 +114,9 @@ class SQLValues:
             return Row(values, txid, values_of(found[width + 1 : -1]), found[-1])
 
         return row_of
+
+
+def _order(keys: Sequence[Any]) -> list[int] | None:
+    """Return the places of keys in their order; None where that is the order in which they are."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return None if order == list(range(len(keys))) else order

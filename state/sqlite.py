@@ -48,4 +48,4 @@ class SQLiteStore(Store):
             path.parent.mkdir(parents=True, exist_ok=True)
             return connected(str(path), self.timeout_secs)
 
-        return SQLiteConnection(open_file, str(self), str(self.path))
+        return SQLiteConnection(open_file, str(self), os.path.abspath(self.path))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from stormline.state.columns import ColumnType
 from stormline.state.errors import StoreUnavailable
 from stormline.state.sql_connection import SQLConnection
-from stormline.state.sql_text import Dialect, statement
+from stormline.state.sql_text import Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
-from stormline.state.table import Key, Row, Table
+from stormline.state.table import Key, Row, RowColumns, Table
 
 _TYPES = {
     ColumnType.INTEGER: "INTEGER",
@@ -51,6 +52,8 @@ _HELD = {
     "MSGPACK_BLOB": ("BLOB",),
 }
 """The affinities that hold the values of our types as they are, by type."""
+PARAMETERS_MAX = 100
+"""Of one statement that writes rows, unless one row has more."""
 _UNAVAILABLE = ("locked", "busy", "full", "disk i/o error")
 
 _REMEDIES = {
@@ -171,8 +174,24 @@ class SQLiteConnection(SQLConnection):
     def _run(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._db.execute(text, parameters).fetchall()
 
-    def _run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._db.executemany(text, rows)
+    def _run_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        return self._db.executemany(text, rows).rowcount
+
+    def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
+        """Insert or replace rows, some of them by each statement: that takes half the time of one by one."""
+        names, key = columns_of(table), [column.name for column in table.key]
+        width, count = len(columns), len(columns[0])
+        step = max(1, PARAMETERS_MAX // width)
+        together = count - count % step
+        values = list(chain.from_iterable(zip(*columns, strict=True)))
+        changed = 0
+        for begin, end, rows in ((0, together, step), (together, count, 1)):
+            if begin < end:
+                text = self.dialect.upsert(table.name, names, key, older, rows)
+                size = rows * width
+                parts = (values[i : i + size] for i in range(begin * width, end * width, size))
+                changed += self._run_many(text, parts)
+        return changed
 
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
         found = self._run(f"PRAGMA table_info({self.dialect.name(table)})")

@@ -118,8 +118,9 @@ class StoreTransaction:
             self._over = True
             if self._error is not None:
                 raise self._error
-            for table in self._tables.values():
-                table.hold()
+            with self._shared.working() as connection:
+                for table in self._tables.values():
+                    table.hold(connection)
             self._shared.held.append(self.token)
             self._shared.made |= self._made
 
@@ -160,7 +161,8 @@ class StoreTransaction:
             if shared.held:
                 shared.flush(connection)
             else:
-                self._flush(connection)
+                for table in self._tables.values():
+                    table.flush_last(connection)
             if self._fence is None:
                 left = Fence.of(self.token, tuple(token.commit_id for token in held[:-1]))
             else:

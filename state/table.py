@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ REMOVED = "_removed"
 
 Key = tuple[Any, ...]
 Values = tuple[Any, ...]
+RowColumns = Sequence[Sequence[Any]]
+"""Rows, column by column: those of the key, of the value, and what the map's kind adds, in the order of the table."""
 
 
 class Kind(Enum):
@@ -26,6 +29,11 @@ class Kind(Enum):
     """The txid, the values before, and the txid that stored those."""
     NON_TRANSACTIONAL = "non-transactional"
     """Nothing."""
+
+
+def by_column(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Return the columns of rows; as many as the rows are wide, also where there are no rows."""
+    return [[row[i] for row in rows] for i in range(width)]
 
 
 class Row(NamedTuple):
@@ -51,3 +59,17 @@ class Table:
         key = ", ".join(f"{column.name} {column.type.value}" for column in self.key)
         value = ", ".join(f"{column.name} {column.type.value}" for column in self.value)
         return f"{self.kind.value} map ({key}) -> ({value})"
+
+
+def rows_by_column(table: Table, rows: Mapping[Key, Row]) -> RowColumns:
+    """Return all columns of rows, in the order of the table."""
+    width = len(table.value)
+    held = list(rows.values())
+    columns = [*by_column(list(rows), len(table.key)), *by_column([row.values for row in held], width)]
+    if table.kind is Kind.NON_TRANSACTIONAL:
+        return columns
+    columns.append([row.txid for row in held])
+    if table.kind is Kind.TRANSACTIONAL:
+        return columns
+    none = (None,) * width
+    return [*columns, *by_column([row.prev or none for row in held], width), [row.prev_txid for row in held]]

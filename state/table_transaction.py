@@ -1,7 +1,9 @@
 """TableTransaction: what one transaction reads and stores in one map's table.
 
 What it stores waits in memory until the transaction is prepared, or own SQL wants to see it: then it goes to the
-database in one piece. The rules of the three kinds of maps are here, and nowhere else.
+database in one piece. What is stored under keys that nobody reads is not read here either: it waits as the columns that
+it was given as, and the database itself looks at the txids. The rules of the three kinds of maps are here, and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from stormline.state.fence import Fence
 from stormline.state.grouped_rows import GroupedRows
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
-from stormline.state.refused_rows import write_rows
-from stormline.state.table import Key, Kind, Row, Table, Values
+from stormline.state.refused_rows import write_rows, write_unread_rows
+from stormline.state.table import Key, Kind, Row, RowColumns, Table, Values, by_column
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class TableTransaction:
         self._now: dict[Key, Values | None] = {}  # what it has stored; None: removed
         self._waiting: dict[Key, None] = {}  # of these, what the database does not have yet
         self._kept: set[Key] = set()  # of a transactional map, what an earlier attempt has stored
+        self._unread: list[tuple[RowColumns, RowColumns]] = []  # keys and values that wait, and were not read
 
     def open(self, connection: StoreConnection) -> None:
         """Begin; an opaque map that has stored this transaction is put back."""
@@ -97,13 +100,49 @@ class TableTransaction:
         """Store values of keys that were got before; None removes. What is kept is left alone."""
         if self._frozen:
             return
-        if self._kept:
-            changes = {key: values for key, values in changes.items() if key not in self._kept}
         if self._packed:
             packed = self._packed.packed
             changes = {key: None if values is None else packed(key, values) for key, values in changes.items()}
+        self._put(changes)
+
+    def _put(self, changes: Mapping[Key, Values | None]) -> None:
+        if self._kept:
+            changes = {key: values for key, values in changes.items() if key not in self._kept}
         self._now.update(changes)
         self._waiting.update(dict.fromkeys(changes))
+
+    def put_columns(self, connection: StoreConnection, keys: RowColumns, values: RowColumns) -> None:
+        """Store values, column by column, of keys that need not have been got before. What is kept is left alone."""
+        if self._frozen:
+            return
+        if self._packed:
+            rows = zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True)
+            values = by_column([self._packed.packed(key, row) for key, row in rows], len(values))
+        if self._opaque or self._found or self._rows.now or self._cache.keys_max:
+            self._put_read(connection, keys, values)
+        else:
+            self._unread.append((keys, values))
+
+    def _put_read(self, connection: StoreConnection, keys: RowColumns, values: RowColumns) -> None:
+        rows = list(zip(*keys, strict=True))
+        self._load(connection, rows)
+        self._put(dict(zip(rows, zip(*values, strict=True), strict=True)))
+
+    def _read_the_unread(self, connection: StoreConnection) -> None:
+        if self._unread:
+            keys, values = self._all_unread()
+            self._unread = []
+            self._put_read(connection, keys, values)
+
+    def _all_unread(self) -> tuple[RowColumns, RowColumns]:
+        """Return what was put, each key once."""
+        if len(self._unread) > 1:
+            rows: dict[Key, Values] = {}
+            for keys, values in self._unread:
+                rows.update(zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True))
+            table = self.table
+            return by_column(list(rows), len(table.key)), by_column(list(rows.values()), len(table.value))
+        return self._unread[0]
 
     def _before(self, row: Row | None) -> Values | None:
         """Return what a row held before this transaction; of a transactional map what it holds, which it may be."""
@@ -114,6 +153,8 @@ class TableTransaction:
         return row.values
 
     def _load(self, connection: StoreConnection, keys: Collection[Key]) -> None:
+        if self._unread:
+            self._read_the_unread(connection)
         unknown = [key for key in keys if key not in self._found]
         if not unknown:
             return
@@ -162,20 +203,36 @@ class TableTransaction:
     # ------------------------------------------------------------------------------------ to the database
 
     def flush(self, connection: StoreConnection) -> None:
-        """Give the database what it does not have yet."""
+        """Give the database what it does not have yet, for more that may come."""
+        self._read_the_unread(connection)
         self._rows.flush(connection)
         if not self._waiting:
             return
         if not self._opaque and not any(self._now[key] is None for key in self._waiting):
-            txid, now = self._txid, self._now
-            write_rows(connection, self.table, [(key, Row(now[key] or (), txid)) for key in self._waiting])
+            write_rows(connection, self.table, self._columns(list(self._waiting)))
         else:
             before = {key: self._base(key) for key in self._waiting}
             self._rows.write(connection, self._changed(self._waiting), before)
         self._waiting = {}
 
-    def hold(self) -> None:
+    def flush_last(self, connection: StoreConnection) -> None:
+        """Give the database what it does not have yet; nothing more comes."""
+        if self._unread:
+            keys, values = self._all_unread()
+            txids = [[self._txid] * len(keys[0])] if self.table.kind is Kind.TRANSACTIONAL else []
+            if not keys[0] or write_unread_rows(connection, self.table, [*keys, *values, *txids]):
+                return
+        self.flush(connection)  # it finds what the database would not write over
+
+    def _columns(self, keys: Sequence[Key]) -> RowColumns:
+        """Return all columns of what these keys of a map that is not opaque hold now."""
+        values = [self._now[key] or () for key in keys]
+        columns = [*by_column(keys, len(self.table.key)), *by_column(values, len(self.table.value))]
+        return columns if self.table.kind is Kind.NON_TRANSACTIONAL else [*columns, [self._txid] * len(keys)]
+
+    def hold(self, connection: StoreConnection) -> None:
         """Leave what was stored to the transactions that follow in the same one of the database."""
+        self._read_the_unread(connection)
         self._rows.hold(self._found, self._changed(self._now), self._waiting)
 
     def _changed(self, keys: Collection[Key]) -> dict[Key, Row | None]:

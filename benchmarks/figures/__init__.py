@@ -31,5 +31,9 @@ RUNS: tuple[Run, ...] = (
     Run(("P9",), "endurance"),
     Run(("P10",), "linear"),
     Run(("P4", "P5", "P6"), "peers"),
+    Run(("S1", "S2"), "stored_counts"),
+    Run(("S3", "S4"), "stored_keys"),
+    Run(("S5",), "stored_words"),
     Run(("P11",), "first_commit"),
+    Run(("S6",), "killed_driver"),
 )

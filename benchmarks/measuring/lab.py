@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
+from benchmarks.measuring.databases import Databases
 from benchmarks.measuring.fresh import end_tree
 from benchmarks.measuring.settings import CORES, MASTER, TIMEOUT_SECS
 from benchmarks.topologies.synthetic import GATES, Gate
@@ -70,6 +71,7 @@ class Lab:
         self._sc: SparkContext | None = None
         self._cluster: LocalCluster | None = None
         self._state_dir: Path | None = None
+        self.databases = Databases()
 
     def __enter__(self) -> Lab:
         return self
@@ -112,17 +114,19 @@ class Lab:
             client.close()
 
     def close(self) -> None:
-        """Stop all topologies, ZooKeeper and Spark."""
+        """Stop all topologies, ZooKeeper, Spark and databases."""
         if self._cluster is not None:
             self._cluster.shutdown()
             self._cluster = None
         if self._sc is not None:
             self._sc = None
             end_spark()
+        self.databases.close()
         self.remove_files()
 
     def remove_files(self) -> None:
-        """Remove what ZooKeeper has written."""
+        """Remove what ZooKeeper and the databases have written."""
+        self.databases.remove_files()
         if self._state_dir is not None:
             shutil.rmtree(self._state_dir, ignore_errors=True)
             self._state_dir = None

@@ -103,6 +103,7 @@ class Job:
     batch_tuples: int
     secs_max: float
     form: str
+    dsn: str = ""
 
 
 def jobs(
@@ -126,13 +127,21 @@ def jobs(
     parser.add_argument("--batch-tuples", type=positive, help="tuples a batch; default: " + choices(defaults, 1))
     parser.add_argument("--secs-max", type=float, default=8.0, help="end a measurement then; default: %(default)s")
     parser.add_argument("--form", choices=forms, default=forms[0], help="how tuples are worked on")
+    parser.add_argument("--dsn", default="", help="where to store, for a peer that can store in PostgreSQL")
     args = parser.parse_args(argv)
     works = args.work.split(",")
     for work in works:
         if work not in defaults:
             parser.error(f"this peer does not know the work {work!r}, but {', '.join(defaults)}")
     return [
-        Job(work, args.batches or defaults[work][0], args.batch_tuples or defaults[work][1], args.secs_max, args.form)
+        Job(
+            work,
+            args.batches or defaults[work][0],
+            args.batch_tuples or defaults[work][1],
+            args.secs_max,
+            args.form,
+            args.dsn,
+        )
         for work in works
     ]
 

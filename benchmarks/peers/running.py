@@ -28,17 +28,17 @@ def measure(peer: str, work: str) -> Measurement:
     return measurement
 
 
-def measure_all(peer: str, works: Sequence[str], *, secs_max: float = SECS_MAX) -> Iterator[Measurement]:
+def measure_all(peer: str, works: Sequence[str], *options: str, secs_max: float = SECS_MAX) -> Iterator[Measurement]:
     """Measure works of a peer one after another in one start; give each measurement, in the order of `works`.
 
-    What was measured before the peer failed is given before the error is raised.
+    What was measured before the peer failed is given before the error is raised. `options` are for its command.
 
     Raises:
         UnknownPeer: there is no such peer.
         PeerFailed: a count was wrong, or the peer could not measure.
     """
     wanted = known(peer)
-    command = [wanted.python(HOME / peer), "-m", wanted.module, "--work", ",".join(works)]
+    command = [wanted.python(HOME / peer), "-m", wanted.module, "--work", ",".join(works), *options]
     return measured(command, peer, works, secs_max)
 
 

@@ -1,13 +1,15 @@
 """Spark Structured Streaming with Python `foreachBatch`, on the same pyspark and local[2] as Stormline.
 
     python -m benchmarks.peers.structured_streaming [--work global_count,words,small_batches] [--form row|pandas|sql]
+        [--dsn DSN]
 
 Batches of exactly B tuples come from Spark's own `rate-micro-batch` source, in 2 partitions (3 of 3 tuples where
 batches are small); an SQL expression makes the words. The function given to `foreachBatch` counts the batch and then,
-in one SQLite transaction, adds the counts to the stored ones and stores the batch id beside them; a batch id that is
-stored already adds nothing. The stream's offsets and commits go to a checkpoint directory on disk, as always.
+in one transaction of SQLite, or of the PostgreSQL that `--dsn` names, adds the counts to the stored ones and stores
+the batch id beside them; a batch id that is stored already adds nothing.
+The stream's offsets and commits go to a checkpoint directory on disk, as always.
 
-Time runs from one SQLite commit to another, after a warm-up of some seconds and batches.
+Time runs from one commit to another, after a warm-up of some seconds and batches.
 
 Three forms of the count, all on the executors but for the last sums:
 
@@ -23,7 +25,6 @@ from __future__ import annotations
 import operator
 import os
 import signal
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -36,6 +37,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.version import __version__ as pyspark_version
 
+from benchmarks.peers.batch_stores import BatchStore, PostgreSQLBatches, SQLiteBatches
 from benchmarks.peers.protocol import (
     DISTINCT,
     GLOBAL,
@@ -127,42 +129,10 @@ FORMS: dict[str, tuple[Callable[[DataFrame], Mapping[str, int]], Callable[[DataF
 """For each form, how a batch is counted as a whole and by words."""
 
 
-class Store:
-    """Counts in SQLite, and the last batch that is in them."""
-
-    def __init__(self, path: Path) -> None:
-        # foreachBatch is called by a thread of its own, one batch at a time.
-        self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._database.execute("CREATE TABLE counts (key TEXT PRIMARY KEY, count INTEGER NOT NULL)")
-        self._database.execute("CREATE TABLE last (txid INTEGER NOT NULL)")
-        self._database.execute("INSERT INTO last VALUES (-1)")
-
-    def add(self, batch_id: int, counts: Mapping[str, int]) -> None:
-        """Add a batch's counts and store its id, in one transaction; a batch that is stored adds nothing."""
-        cursor = self._database.cursor()
-        cursor.execute("BEGIN IMMEDIATE")
-        (last,) = cursor.execute("SELECT txid FROM last").fetchone()
-        if batch_id > last:
-            cursor.executemany(
-                "INSERT INTO counts VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET count = count + excluded.count",
-                counts.items(),
-            )
-            cursor.execute("UPDATE last SET txid = ?", (batch_id,))
-        cursor.execute("COMMIT")
-
-    def counts(self) -> dict[str, int]:
-        """Return all counts."""
-        return dict(self._database.execute("SELECT key, count FROM counts").fetchall())
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
-
-
 class Run:
     """The function for foreachBatch, and the clock of its commits."""
 
-    def __init__(self, job: Job, store: Store) -> None:
+    def __init__(self, job: Job, store: BatchStore) -> None:
         self._job = job
         self._store = store
         self._count = FORMS[job.form][job.work == WORDS]
@@ -196,7 +166,7 @@ def measure(spark: SparkSession, job: Job, directory: Path) -> Measurement:
     words = numbers.select(
         sql.concat(sql.lit("word"), (sql.col("value") * STRIDE % DISTINCT).cast("string")).alias("word")
     )
-    store = Store(directory / f"{job.work}.sqlite")
+    store = PostgreSQLBatches(job.dsn) if job.dsn else SQLiteBatches(directory / f"{job.work}.sqlite")
     run = Run(job, store)
     writer = words.writeStream.foreachBatch(run).option("checkpointLocation", str(directory / f"{job.work}-checkpoint"))
     query = writer.start()
@@ -212,7 +182,8 @@ def measure(spark: SparkSession, job: Job, directory: Path) -> Measurement:
         query.stop()
     result = checked(job.work, word_counts(0, run.batches * job.batch_tuples), store.counts())
     store.close()
-    notes = f"form {job.form}, foreachBatch, rate-micro-batch, {partitions} partitions, local[2]"
+    database = "PostgreSQL" if job.dsn else "SQLite"
+    notes = f"form {job.form}, foreachBatch into {database}, rate-micro-batch, {partitions} partitions, local[2]"
     return Measurement(
         "structured_streaming",
         pyspark_version,

@@ -22,4 +22,13 @@ CAVEATS: tuple[str, ...] = (
     "P9: the JVM's memory rises and falls with its garbage collector; read its slope beside its size.",
     "P10: the worst of all steps from one size to a larger one, by the medians of the rounds.",
     "P11: the bare SparkContext runs without its web UI, as Stormline's does; with it, it would take longer.",
+    "S1, S2: by the ready committer, whose map remembers its row. psycopg alone sends value, txid and fence in one "
+    "statement, with no engine around it; all servers sync what they commit.",
+    "S3, S4: ours is multi_put, which checks each value's type and each row's txid, from the map's opening to the end "
+    "of the commit, fence included. The bare driver is given rows that are sorted already, writes into the map's own "
+    "table, primary key included, and checks nothing. COPY writes new keys only: S3b is held against it all the same.",
+    "S5: Structured Streaming stores a batch's counts and its id in one transaction, all keys in one statement; for "
+    "record batches it counts in SQL, so that no tuple reaches its Python.",
+    "S6: seconds from SIGKILL to the first new commit that another process sees in SQLite, with Python, the JVM and "
+    "Spark to be started anew by both, one right after the other.",
 )

@@ -128,7 +128,10 @@ class KafkaTransaction:
         """Return what the next transaction writes in the same one of Kafka's; None: that has to begin anew.
 
         Args:
-            token (CommitToken): Who commits what.
+            token (CommitToken): of the transaction right behind this one.
+
+        Raises:
+            StoreFailed: Something was written too late for an earlier one, and is lost.
         """
         self._opened.raise_if_late()
         if self._fence is None:

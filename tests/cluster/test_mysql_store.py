@@ -16,6 +16,7 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.mariadb import MariaDB
 
@@ -48,7 +49,15 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract):
+class TestMySQLStore(
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
+):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

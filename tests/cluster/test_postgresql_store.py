@@ -16,6 +16,7 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.postgresql import PostgreSQL
 
@@ -50,7 +51,13 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
 
 
 class TestPostgreSQLStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     parameter = "%s"
 

@@ -237,7 +237,7 @@ class GroupedCommitsContract:
         connection.close()
 
         def noted(self: Any, table: Any, rows: Any) -> None:
-            written.extend(rows)
+            written.extend(rows[0])
             write(self, table, rows)
 
         monkeypatch.setattr(type(connection), "write", noted)

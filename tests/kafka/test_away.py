@@ -73,7 +73,7 @@ def test_a_partition_without_a_leader_keeps_nobody_waiting_and_loses_nothing(kaf
         topic = "on-two-brokers"
 
         def made() -> bool:
-            (future,) = kafka.admin.create_topics([NewTopic(topic, replica_assignment=[[1], [2]])]).values()
+            (future,) = kafka.admin.create_topics([NewTopic(topic, 2, replica_assignment=[[1], [2]])]).values()
             return future.exception() is None or "ALREADY" in str(future.exception())
 
         eventually(made, 120)  # the controller must know the second broker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ class MariaDB(DatabaseServer):
     name = "MariaDB"
     start_secs = 60.0
     user = "mysql"
+
+    def __init__(self, log: Path, env: Mapping[str, str] | None = None, *options: str) -> None:
+        super().__init__(log, env)
+        self._options = options
 
     def create(self) -> None:
         """Make the data folder, start the server, and make the user."""
@@ -63,6 +67,7 @@ class MariaDB(DatabaseServer):
             "--innodb-flush-log-at-trx-commit=2",  # processes die here, the machine does not
             "--innodb-buffer-pool-size=32M",
             "--innodb-data-file-path=ibdata1:12M:autoextend:max:13M",  # so that what is in it can be full
+            *self._options,
         ]
 
     def connected(self, user: str = "stormline", **more: Any) -> Any:

@@ -150,11 +150,11 @@ class TestRecorder:
 def test_every_row_has_one_run_and_every_figure_a_row() -> None:
     assert sorted(row for run in RUNS for row in run.rows) == sorted(ROWS)
     assert len({goal.key for goal in GOALS}) == len(GOALS)
-    assert tuple(f"P{number}" for number in range(1, 12)) == ROWS
+    assert (*(f"P{number}" for number in range(1, 12)), *(f"S{number}" for number in range(1, 7))) == ROWS
 
 
 def test_rows_are_chosen_by_name() -> None:
     assert chosen("p1, P3", no_peers=False) == {"P1", "P3"}
-    assert chosen(None, no_peers=True) == set(ROWS) - {"P4", "P5", "P6"}
+    assert chosen(None, no_peers=True) == set(ROWS) - {"P4", "P5", "P6", "S5", "S6"}
     with pytest.raises(Exception, match="there is no row 'P99'; there are P1, P2"):
         chosen("P99", no_peers=False)

@@ -9,7 +9,7 @@ import pytest
 from stormline.state.columns import Column, ColumnType
 from stormline.state.errors import RowRefused, StoreFailed
 from stormline.state.refused_rows import first_refused, write_rows
-from stormline.state.table import Kind, Row, Table
+from stormline.state.table import Kind, Table
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
@@ -48,4 +48,4 @@ def test_where_the_table_itself_was_undone_nobody_knows_the_key() -> None:
 
     connection: Any = MadeTheTable()
     with pytest.raises(StoreFailed, match=r"^too long; it is the row of key \(nobody knows which\): correct what "):
-        write_rows(connection, table, [(("a",), Row((1,), 1)), (("b",), Row((1,), 1))])
+        write_rows(connection, table, [["a", "b"], [1, 1], [1, 1]])

@@ -16,13 +16,20 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
+from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
 
 __all__ = ["process", "successor"]
 
 
 class TestMemoryStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
@@ -48,7 +55,13 @@ class TestMemoryStore(
 
 
 class TestSQLiteStore(
-    StoreContract, StoredValuesContract, SQLStoreContract, GroupedCommitsContract, GroupedSQLContract
+    StoreContract,
+    StoredValuesContract,
+    SQLStoreContract,
+    UnreadPutsContract,
+    UnreadPutsInSQLContract,
+    GroupedCommitsContract,
+    GroupedSQLContract,
 ):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
