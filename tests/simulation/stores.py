@@ -37,7 +37,7 @@ class SimStore(Store):
     def __str__(self) -> str:
         return "simulated:store"
 
-    def connect(self) -> SimConnection:
+    def connect(self, reads: bool = False) -> SimConnection:
         """Return a new connection."""
         return SimConnection(world())
 
