@@ -22,10 +22,12 @@ from stormline import (
     Tuple,
     compile_topology,
 )
+from stormline.state import NonTransactionalMap, OpaqueMap, StateMap, TransactionalMap
 from stormline.topology.plan import Plan
 from tests.simulation import source
 from tests.simulation.databases import Row, Token, send, token_of
 from tests.simulation.source import fail_on_order, sleep_on_order
+from tests.simulation.stores import STORE
 from tests.simulation.world import world
 
 
@@ -200,6 +202,46 @@ class LockedLedger(Ledger):
         self.lock = threading.Lock()
 
 
+class Kept(Storing):
+    """Stores in the store, by a map of its own: all of a transaction, whoever stores, becomes durable at once."""
+
+    effects_in = STORE
+    kind: type[StateMap] = TransactionalMap
+
+    def _store(self, token: Token, commit_id: int) -> None:
+        sleep_on_order("committer: hangs")
+        fail_on_order("committer: failed", "committer: bug")
+        kept = self.kind(STORE, self.table, key={"key": str}, value={"rows": object})
+        opened = kept.begin_commit(self.context, self.attempt)
+        fail_on_order("committer: failed", "committer: bug")
+        changes = {key: tuple(sorted(rows)) for key, rows in sorted(self.shares().items())}
+        opened.multi_update(changes, lambda old, rows: (*(old or ()), *rows))
+        fail_on_order("committer: failed", "committer: bug")
+        self.collector.emit([self.attempt, self.table, len(self.rows), self.made_up])
+
+
+class KeptKeyed(Kept, Keyed):
+    """As `Keyed`, in the store."""
+
+
+class KeptTotal(Kept, Total):
+    """As `Total`, in the store."""
+
+    kind = OpaqueMap
+
+
+class KeptLedger(Kept, Ledger):
+    """As `Ledger`, in the store."""
+
+    kind = NonTransactionalMap
+
+
+class KeptLockedLedger(Kept, LockedLedger):
+    """As `LockedLedger`, in the store."""
+
+    kind = NonTransactionalMap
+
+
 class Audit(BaseTransactionalBolt):
     """Downstream of committers: sees what each of their tasks stored, in the same commit phase."""
 
@@ -215,6 +257,12 @@ class Audit(BaseTransactionalBolt):
     def finish_batch(self) -> None:
         world().oracle.audit(self.attempt, self.stored)
         world().oracle.one_execution(self.attempt, self.made_up)
+
+
+class KeptAudit(Audit):
+    """As `Audit`; it has no effects."""
+
+    effects_in = STORE
 
 
 SPOUTS: dict[str, Any] = {
@@ -238,6 +286,7 @@ class Shape:
     placed: bool
     locked: bool
     declared: bool
+    kept: bool = False
 
 
 @cache
@@ -246,12 +295,14 @@ def plan_of(shape: Shape) -> Plan:
     builder = TransactionalTopologyBuilder("simulated", "spout", SPOUTS[shape.spout](), 2)
     grouping = GROUPINGS[(list(SPOUTS).index(shape.spout) + shape.basic + 2 * shape.placed) % len(GROUPINGS)]
     grouping(builder.set_bolt("mix", BasicMix() if shape.basic else Mix(), 2))
-    keyed = builder.set_bolt("keyed", Keyed(shape.declared), 2).fields_grouping("mix", Fields("key"))
-    builder.set_bolt("total", Total(shape.declared), 1).global_grouping("spout")
-    ledger = builder.set_bolt("ledger", LockedLedger() if shape.locked else Ledger(shape.declared), 1).global_grouping(
-        "mix"
-    )
-    audit = builder.set_bolt("audit", Audit(), 1).global_grouping("keyed")
+    kinds = (Keyed, Total, LockedLedger if shape.locked else Ledger, Audit)
+    if shape.kept:
+        kinds = (KeptKeyed, KeptTotal, KeptLockedLedger if shape.locked else KeptLedger, KeptAudit)
+    keyed_kind, total_kind, ledger_kind, audit_kind = kinds
+    keyed = builder.set_bolt("keyed", keyed_kind(shape.declared), 2).fields_grouping("mix", Fields("key"))
+    builder.set_bolt("total", total_kind(shape.declared), 1).global_grouping("spout")
+    ledger = builder.set_bolt("ledger", ledger_kind(shape.declared and not shape.locked), 1).global_grouping("mix")
+    audit = builder.set_bolt("audit", audit_kind(), 1).global_grouping("keyed")
     audit.global_grouping("total").global_grouping("ledger")
     if shape.placed:
         keyed.add_configuration("topology.commit.placement", "executors")

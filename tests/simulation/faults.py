@@ -9,6 +9,7 @@ from random import Random
 REQUEST_FAULTS = ("lost request", "lost reply", "late request", "slow", "expired before", "expired after")
 WRITE_FAULTS = (*REQUEST_FAULTS, "driver: killed in a write", "driver: paused in a write", "driver: ousted")
 DATABASE_FAULTS = ("database: refused", "database: lost COMMIT reply", "database: slow")
+STORE_FAULTS = (*DATABASE_FAULTS, "driver: killed in a COMMIT")
 RERUN_FAULTS = ("task: lost", "task: doubled", "task: recomputed")
 INPUT_FAULTS = ("task: cut input", "task: doubled block", "task: lost block", "task: cut block", "task: old block")
 TASK_FAULTS = (*RERUN_FAULTS, "task: late")
@@ -49,6 +50,9 @@ WEIGHTS = {
 }
 """How probable each fault is, each time that it could happen, where its weight is 1. Of drivers: a second."""
 
+STORE_WEIGHTS = {"driver: killed in a COMMIT": 0.2}
+"""As `WEIGHTS`; of these faults all weights are the same."""
+
 
 class Faults:
     """Draws the faults of one seed. `on` is false where none may happen any more."""
@@ -61,7 +65,7 @@ class Faults:
         scale = random.choice((0.3, 1.0, 1.0, 2.0))
         self._chances = {
             kind: weight * scale * random.choice((0.0, 0.3, 1.0, 1.0, 3.0)) for kind, weight in WEIGHTS.items()
-        }
+        } | {kind: weight * scale for kind, weight in STORE_WEIGHTS.items()}
 
     def strikes(self, kind: str) -> bool:
         """Return whether this fault happens here and now, and count it."""

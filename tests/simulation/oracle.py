@@ -17,11 +17,11 @@ from stormline.runtime.state.state_tree import FOLDER
 from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Request, Row, Token
+from tests.simulation.step_oracle import TABLES, StepOracle
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Change
 
 NODE = "/storm/simulated"
-TABLES = ("keyed", "total", "ledger")
 
 NODES_MAX = 9
 """How many znodes there may be beside the stored batches: those above them, too."""
@@ -43,7 +43,8 @@ class Violation(Exception):
 class Oracle:
     """Sees what reaches ZooKeeper and the databases, and what user code is asked to do."""
 
-    def __init__(self, world: World, pending_max: int, spout: str, placed: bool) -> None:
+    def __init__(self, world: World, pending_max: int, spout: str, placed: bool, group_max: int | None = None) -> None:
+        self.steps = StepOracle(self, group_max)
         self._world = world
         self._placed = placed
         self._claimed_at = 0.0
@@ -85,9 +86,23 @@ class Oracle:
         self._frozen = {txid: self._frozen[txid] for txid in same}
         self._effects = {txid: effects for txid, effects in self._effects.items() if txid in same}
         self._commit_ids = {txid: commit_id for txid, commit_id in self._commit_ids.items() if txid in same}
+        self.steps.set_back(self.committed)
         self._begun.clear()
         self._running.clear()  # of a driver that was killed: the next one's epoch may be the same
         self._attempts.clear()
+
+    def note(self, what: str) -> None:
+        """Add an event to the history."""
+        self._world.note(what)
+
+    def freeze(self, txid: int, who: str) -> Any:
+        """See an effect of a transaction: from now on its batch is the one that is stored, which is returned."""
+        if txid not in self._frozen:
+            batch = self.stored.get(txid)
+            if batch is None or not batch["fixed"]:
+                self.broken(f"law 2: an effect of {who}, whose batch is stored as {batch}")
+            self._frozen[txid] = batch
+        return self._frozen[txid]
 
     def broken(self, law: str) -> None:
         """Record the first violation; the simulation stops there."""
@@ -192,9 +207,10 @@ class Oracle:
         if data is None or data == FOLDER:
             return self.broken("law 1: the committed txid was deleted")
         txid = unseal(data, PLAIN, "committed")["txid"]
-        if txid != self.committed + 1:
+        stored = self.steps.check_record(txid)
+        if not self.committed < txid <= self.committed + (self.steps.group_max or 1):
             return self.broken(f"law 1: {txid} is recorded after {self.committed}")
-        self.committed = txid
+        earlier, self.committed = range(self.committed + 1, txid), txid
         if txid not in self.stored:
             return self.broken(f"law 2: batch {txid}, the last committed one, is not stored")
         emitters = {task for component, task, token in self._begun if component == "emitter" and token.txid == txid}
@@ -202,10 +218,10 @@ class Oracle:
             return self.broken(
                 f"law 5: {txid} is committed, of its emitters only those of tasks {emitters} were asked to"
             )
-        expected = self._expected(self.stored[txid])
+        expected = self.expected(self.stored[txid])
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
         contents: dict[tuple[Row, ...], str] = {}
-        for table in TABLES:
+        for table in () if stored else TABLES:
             effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
             contents[tuple(sorted(row for share in effects.values() for row in share))] = table
             rows = sorted(row[:2] for share in effects.values() for row in share)
@@ -216,8 +232,9 @@ class Oracle:
                     return self.broken(f"law 1: {txid} is recorded, its effect on {key} did not happen")
         if len(contents) > 1:
             return self.broken(f"law 7: {txid} is committed with rows of several executions: {contents}")
-        for partition, _, end in self._ranges(self.stored[txid]):
-            self.positions[partition] = end
+        for one in (*earlier, txid):
+            for partition, _, end in self._ranges(self.stored[one]):
+                self.positions[partition] = end
         return None
 
     def _ranges(self, batch: Any) -> list[tuple[int, int, int]]:
@@ -225,7 +242,8 @@ class Oracle:
             return [(p, first, end) for p, first, end in batch["metadata"]]
         return [(p, *metadata) for p, metadata, _, _, gave in batch["partitions"] if gave and metadata is not None]
 
-    def _expected(self, batch: Any) -> list[tuple[int, int]]:
+    def expected(self, batch: Any) -> list[tuple[int, int]]:
+        """Return the offsets of a stored batch, by partition."""
         return [(p, offset) for p, first, end in self._ranges(batch) for offset in range(first, end)]
 
     # ------------------------------------------------------------------------------------ user code and databases
@@ -274,7 +292,7 @@ class Oracle:
             self.broken(f"law 2: {token} commits under another id than the one that is stored with its batch")
         if not self._placed:  # what runs on the executors may not have heard of it
             self._check_current(token.txid, token.attempt)
-        if token.txid > self.committed + 1:
+        if token.txid > self.committed + 1 and not self.steps.may_begin(token.txid, self.committed):
             self.broken(f"law 1: the commit of {token} begins, {self.committed} is recorded as committed")
 
     def commit_ends(self, component: str, task: int, token: Token) -> None:
@@ -319,11 +337,7 @@ class Oracle:
         self._world.note(f"database: {request.table} {request.key} {request.token} {request.rows}")
         if txid > self.committed + 1:
             self.broken(f"law 1: an effect of {request.token}, {self.committed} is recorded as committed")
-        if txid not in self._frozen:
-            batch = self.stored.get(txid)
-            if batch is None or not batch["fixed"]:
-                self.broken(f"law 2: an effect of {request.token}, whose batch is stored as {batch}")
-            self._frozen[txid] = batch
+        self.freeze(txid, str(request.token))
         effects = self._effects.setdefault(txid, {})
         content = (txid, request.commit_id, request.table, request.key)
         if self._contents.setdefault(content, request.rows) != request.rows:
@@ -356,6 +370,9 @@ class Oracle:
     def check_databases(self) -> None:
         """See that each offset is in each table once."""
         expected = [(p, offset) for p, end in enumerate(self._world.source.ends) for offset in range(end)]
+        if self.steps.group_max is not None:
+            self.steps.check_content(self._world.store.content(), expected)
+            return
         for table in TABLES:
             rows = sorted(row[:2] for row in self._world.databases.rows_of(table))
             if rows != expected:

@@ -9,6 +9,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 from stormline.runtime.cluster.submission import start_topology
@@ -25,8 +26,11 @@ from stormline.runtime.errors import (
 from stormline.runtime.state.state_store import OnLost
 from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
-from stormline.topology.config import MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from stormline.state.errors import StoreMismatch
+from stormline.topology.commit_groups import commit_groups
+from stormline.topology.config import COMMIT_GROUP_MAX, MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
 from stormline.topology.errors import StormlineError
+from stormline.topology.plan import Plan
 from tests.simulation.components import SPOUTS, Shape, plan_of
 from tests.simulation.databases import Databases, OtherHistory
 from tests.simulation.executors import SimEngine
@@ -36,6 +40,7 @@ from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.scheduler import Process
 from tests.simulation.source import Source
 from tests.simulation.stand_ins import handed_in, sealed_off
+from tests.simulation.stores import StoreServer
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Change, Node, ZooKeeper
 
@@ -52,6 +57,9 @@ TOLD_SECS = 0.05
 
 SET_BACK = 0.3
 """Of so many histories the state may be set back, each once: most end there, with an error that says so."""
+
+STORED = 0.35
+"""In so many of the histories whose commits are not on the executors the bolts store in a store."""
 
 Backup = tuple[dict[str, Node], Any]
 STOPPING_SECS = 30.0
@@ -101,7 +109,11 @@ class Driver:
         world.note(f"driver {self.number} starts")
         try:
             self.handle = start_topology(
-                "simulated", simulator.plan, self._open, self._engine, world=simulator.handed_in
+                "simulated",
+                simulator.plan_of_driver(self.number),
+                self._open,
+                self._engine,
+                world=simulator.handed_in,
             )
         except EXPECTED_ENDS as error:
             world.note(f"driver {self.number} could not start: {type(error).__name__}")
@@ -139,7 +151,8 @@ class Driver:
         # What a fault has begun may end a driver when there are no more.
         late = world.now < self._simulator.calm_from + STOPPING_SECS
         expected = EXPECTED_ENDS + ((EngineStopped, TopologyFailed, TooManyAttempts) if late else ())
-        if world.databases.set_back and isinstance(error, TopologyFailed) and OtherHistory.__name__ in str(error):
+        mismatch = (OtherHistory.__name__, StoreMismatch.__name__)
+        if world.databases.set_back and isinstance(error, TopologyFailed) and any(m in str(error) for m in mismatch):
             world.oracle.told = True
             return
         bug = isinstance(error, TopologyFailed) and BUG not in str(error)
@@ -164,6 +177,7 @@ class Simulator:
             locked=random.random() < 0.2,
             declared=random.random() < 0.75,
         )
+        self.shape = self._stored(self.shape)
         self.slots = random.choice((1, 2, 3, 3))
         self.pending_max = random.choice((1, 2, 3, 5))
         plan = plan_of(self.shape)
@@ -180,11 +194,24 @@ class Simulator:
         self._sets_back = random.random() < SET_BACK
         self._restoring = False
         self._started = 0
-        world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed)
+        group_max = commit_groups(self.plan_of_driver(0)).size_max if self.shape.kept else None
+        world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed, group_max)
+        world.store = StoreServer(world)
         world.zookeeper = ZooKeeper(world, self._applied)
         world.databases = Databases(world)
         world.source = Source(world.faults)
         world.oust = self._oust
+
+    def _stored(self, shape: Shape) -> Shape:
+        """Let bolts store in a store, in some of the histories: drawn apart, so that all others stay what they are."""
+        chance = Random(f"{self.world.seed} stores").random()
+        return dataclasses.replace(shape, kept=not shape.placed and chance < STORED)
+
+    def plan_of_driver(self, number: int) -> Plan:
+        """Return the plan as one driver has it: each may have groups of another size, 0 the largest."""
+        sizes = (1, 2, 3, 64) if number else (64,)
+        size = Random(f"{self.world.seed} groups {number}").choice(sizes)
+        return dataclasses.replace(self.plan, config={**self.plan.config, COMMIT_GROUP_MAX: size})
 
     def client(self, hosts: str, timeout: float, **options: Any) -> SimKazooClient:
         """Return what KazooClient(…) gives."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.simulation.kazoo_client import SimKazooClient
     from tests.simulation.oracle import Oracle
     from tests.simulation.source import Source
+    from tests.simulation.stores import StoreServer
     from tests.simulation.zookeeper import ZooKeeper
 
 HISTORY_MAX = 200
@@ -28,6 +29,7 @@ class World(Scheduler):
     source: Source
     zookeeper: ZooKeeper
     databases: Databases
+    store: StoreServer
     oracle: Oracle
     oust: Callable[[], None]
 
