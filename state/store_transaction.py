@@ -30,6 +30,7 @@ class StoreTransaction:
         self._error: BaseException | None = None
         self._over = False
         self._savepoint = False
+        self._undoable = False  # while the user's own SQL runs after a savepoint: whatever that does wrong
         self._dropped = False
         self.lock = shared.lock
         if self.stored:  # an opaque map is put back to what it was: not to what is remembered
@@ -63,8 +64,9 @@ class StoreTransaction:
                     yield connection
             except BaseException as error:
                 self._error = self._error or error
-                if not self._savepoint:
+                if not self._undoable:
                     self._shared.broken = self._shared.broken or error
+                self._undoable = False
                 raise
 
     def table(self, table: Table, cache_keys_max: int) -> TableTransaction:
@@ -94,8 +96,10 @@ class StoreTransaction:
             self._flush(connection)
             self._shared.own_sql = True
             if not self.stored:
+                self._undoable = self._savepoint
                 with connection.own_sql() as native:
                     yield native
+                self._undoable = False
                 return
             connection.savepoint()
             try:
@@ -118,9 +122,13 @@ class StoreTransaction:
             self._over = True
             if self._error is not None:
                 raise self._error
-            with self._shared.working() as connection:
-                for table in self._tables.values():
-                    table.hold(connection)
+            try:
+                with self._shared.working() as connection:
+                    for table in self._tables.values():
+                        table.hold(connection)
+            except BaseException as error:  # it reads: perhaps the server has undone all that those before did
+                self._shared.broken = self._shared.broken or error
+                raise
             self._shared.held.append(self.token)
             self._shared.made |= self._made
 
