@@ -200,9 +200,9 @@ class CommitQueue:
         running = self.running
         assert running is not None
         if failed or running.revoked_from is not None:
-            self.running = None
             if len(running.results) > 1:
                 self.alone_until = running.last.transaction_id
+            self.running = None
             return None
         running.stage = Stage.RECORDING
         return Record(running.last)

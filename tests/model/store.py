@@ -38,6 +38,14 @@ class GroupStore:
         """Return whether a transaction is stored; raises `StoreMismatch` where it must not be."""
         return stored_by(part.shown, self.fence, {}, "the store") is not None
 
+    def lets_in(self, part: Part) -> bool:
+        """Return whether the fence takes a transaction for what it is: the next one, or one that is stored."""
+        try:
+            self.holds(part)
+        except StoreMismatch:
+            return False
+        return True
+
     def reaches(self, part: Part) -> bool:
         """Return whether the fence is at a transaction, or past it."""
         return self.fence is not None and part.token.txid <= self.fence.txid

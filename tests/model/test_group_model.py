@@ -2,7 +2,8 @@
 
 The oracle is that of `test_coordinator_model`: a list of offsets.
 
-Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 6 (fencing).
+Laws by number, as docs/laws.md has them: law 1 (order), law 2 (sameness), law 3 (attempts), law 4 (failure), law 5
+(complete input), law 6 (fencing).
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class GroupHistories(Histories):
         driver = self.driver
         driver.held += 1
         first, last = self.parts(driver)[0], self.parts(driver)[-1]
+        assert self.store.lets_in(first), "law 2: it is stored otherwise, or what comes before it is not"
         if self.store.holds(first) and not self.store.reaches(last):  # what is stored, and what is not
             driver.held -= 1
             driver.cut(failed=False)

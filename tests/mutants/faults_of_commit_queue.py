@@ -55,7 +55,7 @@ COMMIT_QUEUE = (
         "An overdue attempt, whose commit was revoked, is recorded when it ends well: the commit phase, which "
         "has been abandoned, says only in most cases that it failed.",
         QUEUE,
-        "if failed or running.stage is Stage.REVOKED:",
+        "if failed or running.revoked_from is not None:",
         "if failed:",
         killer=Killer.MODEL,
     ),
@@ -89,7 +89,7 @@ COMMIT_QUEUE = (
         "2 sameness",
         "The queue does not note that a commit has begun, of which effects may have happened.",
         QUEUE,
-        "        self.begun = self.running.last.transaction_id\n",
+        "        self.begun = max(self.begun, self.running.last.transaction_id)\n",
         "        self.begun = self.committed\n",
     ),
     Mutant(
@@ -97,16 +97,16 @@ COMMIT_QUEUE = (
         "2 sameness",
         "With a commit that failed it is forgotten that effects of it may have happened.",
         QUEUE,
-        "REVOKED:\n            self.running = None\n",
-        "REVOKED:\n            self.running, self.begun = None, self.committed\n",
+        "        if failed or running.revoked_from is not None:\n",
+        "        if failed or running.revoked_from is not None:\n            self.begun = self.committed\n",
     ),
     Mutant(
         "failed-while-it-is-recorded",
         "3 attempts",
         "An attempt whose commit is just being recorded fails by its deadline all the same.",
         QUEUE,
-        "if self.running is None or self.running.stage is Stage.RECORDING:",
-        "if self.running is None:",
+        "if running is None or running.stage is Stage.RECORDING:",
+        "if running is None:",
     ),
     Mutant(
         "revokes-only-one",

@@ -92,8 +92,8 @@ COORDINATION = (
         "2 sameness",
         "A driver that takes over reads a batch anew although its commit may have begun in the driver before.",
         "runtime/coordination/batch_store.py",
-        "return self.found_committed + (first is not None and first.fixed)",
-        "return self.found_committed",
+        "            begun += 1\n        return begun\n",
+        "            begun += 1\n        return self.found_committed\n",
     ),
     Mutant(
         "wave-begins-at-committed",

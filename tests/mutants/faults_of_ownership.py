@@ -63,8 +63,8 @@ OWNERSHIP_FAULTS = (
         "A batch that is fixed anew, before any commit of it, keeps the stored commit id: it commits under another "
         "one.",
         "runtime/coordination/batch_definitions.py",
-        "result.partitions, wave_attempt.commit_id)",
-        "result.partitions, known.commit_id or wave_attempt.commit_id)",
+        "True, result.rows, result.partitions, wave_attempt.commit_id,",
+        "True, result.rows, result.partitions, known.commit_id or wave_attempt.commit_id,",
     ),
     Mutant(
         "commit-id-of-a-batch-that-was-fixed",

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import stormline
 from tests.mutants.found import Found
@@ -44,27 +45,30 @@ def hunt_by_simulation(first: int, count: int) -> Found:
 
 
 def hunt_by_model(count: int) -> Found:
-    """Let Hypothesis think out at most `count` histories."""
+    """Let Hypothesis think out at most `count` histories, and as many with groups."""
     from hypothesis import Phase, settings
     from hypothesis.stateful import run_state_machine_as_test
 
     from tests.model.test_coordinator_model import SETTINGS, Histories
+    from tests.model.test_group_model import GroupHistories
 
     tries = 0
-
-    class Counted(Histories):
-        def __init__(self) -> None:
-            nonlocal tries
-            tries += 1
-            super().__init__()
-
     begun = time.monotonic()
     limits = settings(SETTINGS, max_examples=count, phases=[Phase.generate], report_multiple_bugs=False)
-    try:
-        run_state_machine_as_test(Counted, settings=limits)
-    except Exception as error:
-        violation, trace = _violation_of_model(error), "".join(traceback.format_exception(error))
-        return Found(tries, time.monotonic() - begun, violation, trace[-TRACE_CHARS_MAX:])
+    for machine in (Histories, GroupHistories):
+
+        def counted(machine: type[Histories] = machine) -> Histories:
+            nonlocal tries
+            tries += 1
+            return machine()
+
+        made: Any = counted  # it asks for a class, and makes an object of it
+
+        try:
+            run_state_machine_as_test(made, settings=limits)
+        except Exception as error:
+            violation, trace = _violation_of_model(error), "".join(traceback.format_exception(error))
+            return Found(tries, time.monotonic() - begun, violation, trace[-TRACE_CHARS_MAX:])
     return Found(tries, time.monotonic() - begun, None)
 
 
