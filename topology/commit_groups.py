@@ -1,4 +1,4 @@
-"""Which transactions may become durable together: law 1's exception, decided by what their authors declare.
+"""Which transactions may become durable together: the exception of law 1 (order), by what their authors declare.
 
 Nothing is found out about objects: a bolt that does not say where all its effects go may have some anywhere.
 """
