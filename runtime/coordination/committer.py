@@ -342,7 +342,7 @@ class Committer:
         self._ended.append(ended)
 
     def _signal(self) -> None:
-        """Wake the loop: something has ended; not where more follows at once, and it was told just before."""
+        """Tell the loop that something has ended; not where more follows at once, and it was told just before."""
         now = self._world.monotonic()
         with self._lock:
             follows = self._queue.committed + 1 in self._queue.waiting

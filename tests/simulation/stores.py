@@ -177,6 +177,18 @@ class SimConnection:
         """Return all of a topology."""
         return {scope: fence for (of, scope), fence in self._server.fences.items() if of == topology}
 
+    def topologies(self) -> list[str]:
+        """Nobody looks at what is stored from outside here."""
+        raise NotImplementedError
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """Nobody looks at what is stored from outside here."""
+        raise NotImplementedError
+
+    def count(self, table: Table) -> int:
+        """Nobody looks at what is stored from outside here."""
+        raise NotImplementedError
+
     def raise_fence(self, topology: str, scope: str, fence: Fence) -> None:
         """Keep it for the commit."""
         self.fences_to_set[topology, scope] = fence
@@ -203,8 +215,8 @@ class SimConnection:
         rows = {**self._server.tables.get(table.name, {}), **self.changed.get(table.name, {})}
         return {key: row for key in keys if (row := rows.get(key)) is not None}
 
-    def read_all(self, table: Table) -> dict[Key, Row]:
-        """Return all rows."""
+    def read_all(self, table: Table, rows_max: int | None = None) -> dict[Key, Row]:
+        """Return all rows: nobody asks for the first ones here."""
         return self.read(table, list(self._server.tables.get(table.name, {})))
 
     def write(self, table: Table, columns: RowColumns) -> None:
