@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 VERSION = "4.4.0"
 START_SECS = 90.0
@@ -47,6 +48,8 @@ class KafkaBroker:
         self.log = self.folder / "broker.log"
         self.data = self.folder / "data"
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.process_options: dict[str, Any] = {}
+        """Of the broker's process, for `subprocess.Popen`."""
         self._classes = f"{folder}/*"
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = self.folder / "server.properties"
@@ -78,6 +81,7 @@ class KafkaBroker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # an interrupt is for us, who then end it
+                **self.process_options,
             )
         deadline = time.monotonic() + START_SECS
         while not self._listens():

@@ -14,6 +14,7 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from examples.kafka_broker import KafkaBroker
 from stormline import FailedException, TransactionAttempt
 from stormline.spouts.kafka import KafkaTransactionalSpout, OpaqueKafkaTransactionalSpout
+from tests.chaos.processes import die_with_parent
 from tests.kafka.by_hand import ByHand, Rows
 from tests.kafka.conftest import Open
 from tests.kits.components import eventually
@@ -60,6 +61,7 @@ def test_a_partition_without_a_leader_keeps_nobody_waiting_and_loses_nothing(kaf
     second = KafkaBroker(free_port(), free_port())
     first = kafka.broker
     second.cluster_id = first.cluster_id
+    second.process_options["preexec_fn"] = die_with_parent
     second.configure(
         {
             "process.roles": "broker",

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from examples.kafka_broker import KafkaBroker, jars
+from tests.chaos.processes import die_with_parent
 from tests.kits.components import eventually
 from tests.services.free_port import free_port
 
@@ -38,6 +39,7 @@ def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka
     for left in reversed(range(STARTS_MAX)):
         port, controller_port, secured_port = free_port(), free_port(), free_port()
         broker = KafkaBroker(port, controller_port)
+        broker.process_options["preexec_fn"] = die_with_parent
         broker.configure({**secured(broker, controller_port, secured_port), **(settings or {})})
         try:
             broker.start()
