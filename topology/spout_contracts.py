@@ -173,9 +173,8 @@ class IPartitionsCoordinator(ICoordinator):
     def describe_partitions(self, described: Metadata) -> Metadata:
         """Return what the partitions of a new batch are, for emitters to be told by `begin_batch`; None: nothing.
 
-        Called once a txid, in order. It is stored before the batch is processed, so that a number means the same
-        partition in every process and for ever, whatever is found later: let it only be added to. Storm's Trident:
-        getPartitionsForBatch.
+        Called once a txid, in order, and stored before the batch is processed: a number means the same partition in
+        every process and for ever, so let it only be added to. Storm's Trident: getPartitionsForBatch.
 
         Args:
             described (Metadata): what was returned for the txid before; None for txid 1.
@@ -188,8 +187,7 @@ class IPartitionsCoordinator(ICoordinator):
     def positions_committed(self, positions: Mapping[int, Metadata]) -> None:
         """Called now and then, before it is asked whether it is ready; does nothing unless overridden.
 
-        For telling others how far the topology has come. What is told may be old by the time it is: what counts is in
-        the topology's own state.
+        For telling others how far the topology has come; what counts is in the topology's own state.
 
         Args:
             positions (Mapping[int, Metadata]): metadata of each partition after the last committed batch, by number;

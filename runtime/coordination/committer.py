@@ -274,7 +274,7 @@ class Committer:
                 self._end(CommitEnded(result, None, lost, *counted))
 
     def _begins(self, phase: CommitPhase) -> bool:
-        """Take note of a commit phase that begins; return whether it is wanted still."""
+        """Note a commit phase that begins; return whether it is wanted still."""
         with self._lock:
             self._now = _Now(phase, self._world.monotonic())
             wanted = self._queue.wanted(phase.attempt.transaction_id)
@@ -283,7 +283,7 @@ class Committer:
         return wanted
 
     def _ends(self, phase: CommitPhase) -> bool:
-        """Take note of its end, from which on it cannot be overdue; return whether it is wanted still."""
+        """Note its end, from which on it cannot be overdue; return whether it is wanted still."""
         with self._lock:
             self._now = None
             return self._queue.wanted(phase.attempt.transaction_id)
@@ -342,7 +342,7 @@ class Committer:
         self._ended.append(ended)
 
     def _signal(self) -> None:
-        """Tell the loop that something has ended; not where more follows at once, and it was told just before."""
+        """Wake the loop: something has ended; not where more follows at once, and it was told just before."""
         now = self._world.monotonic()
         with self._lock:
             follows = self._queue.committed + 1 in self._queue.waiting

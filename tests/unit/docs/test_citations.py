@@ -19,6 +19,7 @@ NOT_OURS = {
     "shop/clicks.py",  # a user's module, in an example
     "driver-NUMBER.json",  # files of a chaos run
     "driver-NUMBER.end.json",
+    "kafka-consumer-groups.sh",  # of Kafka
 }
 # Papers that were handed round while this was written, and worked examples in them, by what they were called.
 ELSEWHERE = re.compile(

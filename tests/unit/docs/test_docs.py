@@ -63,7 +63,7 @@ def test_the_architecture_reads_like_the_tree() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     tree = text[text.index("    cli/ ") : text.index("    topology/ ")]
     in_text = dict(re.findall(r"^ {8}([a-z]+)/ +(.+)$", tree, re.MULTILINE))
-    for root in ("cli", "runtime"):
+    for root in ("cli", "runtime", "state"):
         for room in (path for path in (ROOT / root).iterdir() if (path / "__init__.py").is_file()):
             modules = {path.stem for path in room.glob("*.py")}
             named = in_text.pop(room.name).partition(":")[2]
