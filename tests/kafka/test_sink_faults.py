@@ -168,7 +168,8 @@ def test_records_that_nobody_takes_are_a_replay(
         begun.participants.abort()
     finally:
         guarded.broker.start()
-    eventually(lambda: committed(process, 2, sends(sink, topic, *values_of_2)), 120)
+    patient = KafkaSink(guarded.servers, timeout_secs=60)
+    eventually(lambda: committed(process, 2, sends(patient, topic, *values_of_2)), 240)
     assert values(guarded, topic) == [b"1", *values_of_2]
 
 

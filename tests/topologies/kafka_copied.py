@@ -21,8 +21,9 @@ POINTS = ("begun", "sent", "prepared", "committed", "recorded")
 
 
 def die_at(point: str, txid: int) -> None:
-    """End this process here, if that was ordered."""
-    if os.environ.get("COPY_KILL") == f"{point}:{txid}":
+    """End this process here, if that was ordered for this transaction, or one that is in a group with it."""
+    ordered, _, wanted = os.environ.get("COPY_KILL", "").partition(":")
+    if point == ordered and txid >= int(wanted):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
