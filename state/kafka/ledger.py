@@ -127,7 +127,7 @@ class Ledger:
                 if time.monotonic() > deadline:
                     raise StoreUnavailable(
                         f"{self._where}: a transaction that is open since offset {stable} holds back what comes after "
-                        "it, which is needed; it ends by its transaction.timeout.ms, unless a crash of a broker left it "
+                        "it, which is needed; it ends by its transaction.timeout.ms, unless a crash left it "
                         "hanging (kafka-transactions find-hanging tells); the batch is replayed"
                     )
                 time.sleep(WAIT_SECS)
