@@ -127,7 +127,8 @@ class Ledger:
                 if time.monotonic() > deadline:
                     raise StoreUnavailable(
                         f"{self._where}: a transaction that is open since offset {stable} holds back what comes after "
-                        "it, which is needed; it ends by its transaction.timeout.ms; the batch is replayed"
+                        "it, which is needed; it ends by its transaction.timeout.ms, unless a crash left it "
+                        "hanging (kafka-transactions find-hanging tells); the batch is replayed"
                     )
                 time.sleep(WAIT_SECS)
             return self._read_to(end, deadline)
