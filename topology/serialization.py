@@ -130,6 +130,10 @@ class Registry:
         self.plain = not self._by_name
         """Whether no class is registered, so that packing and unpacking runs none of the user's code."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Let a copy have packers of its own: they cannot be copied."""
+        return {**self.__dict__, "_packers": []}
+
     def pack(self, value: Any) -> bytes:
         """Return `value` as bytes.
 

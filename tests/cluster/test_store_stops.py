@@ -19,6 +19,7 @@ from stormline.state import MySQLStore, PostgreSQLStore, RedisStore, Store
 from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase, RedisDatabase, StoreDatabase
 from tests.kits.bad_days import EXPECTED, BadDay, Counts, bad_day, counts_once, run, transactional
 from tests.kits.components import eventually
+from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
 
 SECRET = "hunter22hunter22"
@@ -208,10 +209,22 @@ def test_a_postgresql_whose_disk_is_full_is_a_replay_until_there_is_room(
         on_postgresql.sql(f"DROP TABLESPACE {on_postgresql.schema}")
 
 
+@pytest.fixture
+def on_small_mariadb(mariadb: MariaDB, tmp_path: Path) -> Iterator[MariaDBDatabase]:
+    """A database on a server of its own, whose shared tablespace may hardly grow. It holds what can be undone, too."""
+    server = MariaDB(tmp_path / "log", None, "--innodb-data-file-path=ibdata1:12M:autoextend:max:13M")
+    try:
+        server.create()
+        yield MariaDBDatabase(server)
+    finally:
+        server.stop()
+
+
+@pytest.mark.proof
 def test_a_mariadb_that_is_full_is_a_replay_until_there_is_room(
-    on_mariadb: MariaDBDatabase, caplog: pytest.LogCaptureFixture
+    on_small_mariadb: MariaDBDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its table is in the tablespace that all share, which may not grow further."""
+    on_mariadb = on_small_mariadb
     caplog.set_level("INFO", "stormline")
     columns = "word varchar(255) PRIMARY KEY, seen bigint, txid bigint"
     with on_mariadb.mariadb.connected("root", database=on_mariadb.name) as db:

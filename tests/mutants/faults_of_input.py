@@ -42,8 +42,8 @@ INPUT = (
         "exactly once",
         "Where a partition stood that is gone for one batch is not kept.",
         "runtime/tasks/emitter_task.py",
-        "if partition >= present and partition",
-        "if partition > present and partition",
+        "if partition >= present and self._owns",
+        "if partition > present and self._owns",
     ),
     Mutant(
         "opaque-position-stays",

@@ -66,7 +66,6 @@ class MariaDB(DatabaseServer):
             "--character-set-server=utf8mb4",
             "--innodb-flush-log-at-trx-commit=2",  # processes die here, the machine does not
             "--innodb-buffer-pool-size=32M",
-            "--innodb-data-file-path=ibdata1:12M:autoextend:max:13M",  # so that what is in it can be full
             *self._options,
         ]
 

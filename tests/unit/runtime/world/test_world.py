@@ -50,6 +50,7 @@ ALLOWED = {
         {"KazooClient", "select.*", "select.POLLIN", "select.POLLNVAL", "select.POLLOUT", "select.poll"},
         "kazoo's own thread at its own sockets; the simulation has another client",
     ),
+    "zookeeper/reading.py": ({"REAL"}, _DEFAULT),
     "zookeeper/session.py": ({"kazoo_client"}, _DEFAULT),
     "zookeeper/store.py": ({"REAL", "kazoo_client"}, _DEFAULT),
     "tasks/collector.py": ({"threading.get_ident"}, "which thread emits; it waits for none"),
