@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -12,7 +13,7 @@ import pytest
 
 from tests.cluster.driver_process import DriverProcess
 from tests.services.postgresql import PostgreSQL
-from tests.topologies.stored_counts import POINTS, TRANSACTIONS
+from tests.topologies.stored_counts import GROUP_POINTS, POINTS, TRANSACTIONS
 
 LIFE_SECS = 120.0
 
@@ -31,8 +32,36 @@ assert LATEST.items() == seen, (LATEST.items(), seen)
 @pytest.fixture
 def postgresql_dsn(postgresql: PostgreSQL) -> str:
     with psycopg.connect(postgresql.dsn(), autocommit=True) as db:
+        db.execute("DROP SCHEMA IF EXISTS killed CASCADE")
         db.execute("CREATE SCHEMA killed")
     return f"{postgresql.dsn()} options=-csearch_path=killed"
+
+
+def killed_at(
+    points: Sequence[str], every: int, group: int, server: str, folder: Path, request: pytest.FixtureRequest
+) -> str:
+    """Kill a driver at each point, one after another, then let one end; return what they printed."""
+    place = str(folder / "c.sqlite") if server == "sqlite" else request.getfixturevalue("postgresql_dsn")
+    output = folder / "output.txt"
+    env = {"COUNTS_STORE": place, "COUNTS_GROUP": str(group)}
+    drivers: list[DriverProcess] = []
+
+    def drive(**more: str) -> int:
+        drivers.append(DriverProcess("tests.topologies.stored_counts", folder / "state", output, {**env, **more}))
+        return drivers[-1].end(LIFE_SECS)
+
+    try:
+        for i, point in enumerate(points):
+            assert drive(COUNTS_KILL=f"{point}:{every * i + 2}") == -9, (point, output.read_text())
+        assert drive() == 0, output.read_text()
+    finally:
+        for driver in drivers:
+            driver.close()
+    checked = subprocess.run(
+        [sys.executable, "-c", CHECK], env={**os.environ, **env}, capture_output=True, text=True, timeout=60
+    )
+    assert checked.returncode == 0, checked.stderr
+    return output.read_text()
 
 
 @pytest.mark.proof
@@ -40,22 +69,13 @@ def postgresql_dsn(postgresql: PostgreSQL) -> str:
 def test_a_driver_that_is_killed_at_each_point_of_a_commit_counts_each_word_once(
     server: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    place = str(tmp_path / "c.sqlite") if server == "sqlite" else request.getfixturevalue("postgresql_dsn")
-    output = tmp_path / "output.txt"
-    drivers = []
-    try:
-        for i, point in enumerate(POINTS):
-            env = {"COUNTS_STORE": place, "COUNTS_KILL": f"{point}:{3 * i + 2}"}
-            drivers.append(DriverProcess("tests.topologies.stored_counts", tmp_path / "state", output, env))
-            assert drivers[-1].end(LIFE_SECS) == -9, (point, output.read_text())
-        drivers.append(
-            DriverProcess("tests.topologies.stored_counts", tmp_path / "state", output, {"COUNTS_STORE": place})
-        )
-        assert drivers[-1].end(LIFE_SECS) == 0, output.read_text()
-    finally:
-        for driver in drivers:
-            driver.close()
-    env = {**os.environ, "COUNTS_STORE": place}
-    checked = subprocess.run([sys.executable, "-c", CHECK], env=env, capture_output=True, text=True, timeout=60)
-    assert checked.returncode == 0, checked.stderr
     assert 3 * len(POINTS) < TRANSACTIONS
+    assert "shares a step" not in killed_at(POINTS, 3, 1, server, tmp_path, request)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("server", ["sqlite", "postgresql"])
+def test_a_driver_that_is_killed_at_each_point_of_a_group_of_commits_counts_each_word_once(
+    server: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    assert "shares a step" in killed_at(GROUP_POINTS, 1, 64, server, tmp_path, request)

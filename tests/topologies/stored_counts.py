@@ -1,6 +1,7 @@
 """Counts words into a store, and kills its own driver at a named point of a commit.
 
-Environment: COUNTS_STORE is a path of SQLite or a DSN of PostgreSQL; COUNTS_KILL, if set, is `point:txid`.
+Environment: COUNTS_STORE is a path of SQLite or a DSN of PostgreSQL; COUNTS_KILL, if set, is `point:txid`, of the first
+transaction from that one on that gets there; COUNTS_GROUP is how many transactions may share a step.
 """
 
 from __future__ import annotations
@@ -32,16 +33,21 @@ STORE = PostgreSQLStore(PLACE) if "=" in PLACE else SQLiteStore(PLACE)
 COUNTS = TransactionalMap(STORE, "counts", key={"word": str}, value={"count": int})
 LATEST = OpaqueMap(STORE, "latest", key={"word": str}, value={"txid_seen": int})
 POINTS = ("begun", "stored", "prepared", "committed", "recorded")
+GROUP_POINTS = ("begun", "stored", "held", "followed", "prepared", "committed", "recorded")
+"""Of a commit that transactions may share: `held` and `followed` come between two of them."""
 
 
 def die_at(point: str, txid: int) -> None:
     """End this process here, if that was ordered."""
-    if os.environ.get("COUNTS_KILL") == f"{point}:{txid}":
+    ordered, _, since = os.environ.get("COUNTS_KILL", "").partition(":")
+    if point == ordered and txid >= int(since):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Latest(BaseTransactionalBolt, ICommitter):
     """Stores which transaction saw a word last, and by own SQL a row a transaction."""
+
+    effects_in = STORE
 
     def prepare(self, conf: Any, context: Any, collector: Any, attempt: Any) -> None:
         self.context, self.attempt = context, attempt
@@ -68,12 +74,14 @@ def topology() -> Topology:
 
 
 config = Config()
-config.set_max_spout_pending(4)
+config.set_max_spout_pending(8)
+config.set_commit_group_max(int(os.environ.get("COUNTS_GROUP", "1")))
 
 
 # ---------------------------------------------------------------------------------------- the points
 
 _begin, _prepare, _commit = StoreResource.begin, StoreTransaction.prepare, StoreTransaction.commit
+_hold, _follow = StoreTransaction.hold, StoreTransaction.follow
 
 
 def begin(self: StoreResource, token: Any, registry: Any) -> StoreTransaction:
@@ -93,4 +101,17 @@ def commit(self: StoreTransaction) -> None:
     die_at("committed", self.token.txid)
 
 
+def hold(self: StoreTransaction) -> None:
+    _hold(self)
+    die_at("held", self.token.txid)
+
+
+def follow(self: StoreTransaction, token: Any) -> StoreTransaction | None:
+    followed = _follow(self, token)
+    print(f"transaction {token.txid} shares a step", flush=True)
+    die_at("followed", token.txid)
+    return followed
+
+
 StoreResource.begin, StoreTransaction.prepare, StoreTransaction.commit = begin, prepare, commit  # type: ignore[method-assign]
+StoreTransaction.hold, StoreTransaction.follow = hold, follow  # type: ignore[method-assign]

@@ -217,7 +217,8 @@ def test_a_block_of_other_values_is_corrupt(segments: Any, closing: Any, message
 @pytest.mark.parametrize(
     "change",
     [{"rows": -1}, {"group_max": "2"}, {"rows": True}, {"fixed": 1}, {"partitions": None},
-     {"partitions": [[0, None, "3", 0, True]]}, {"partitions": [[0, None, 3, 0, None]]}, {"partitions": [[0, None, 3, 0, True], [0, None, 3, 0, True]]}],
+     {"partitions": [[0, None, "3", 0, True]]}, {"partitions": [[0, None, 3, 0, None]]},
+     {"partitions": [[0, None, 3, 0, True], [0, None, 3, 0, True]]}],
 )  # fmt: skip
 def test_a_stored_batch_of_other_values_halts(change: dict[str, Any]) -> None:
     value = {"metadata": 1, "fixed": True, "rows": 3, "partitions": [[0, None, 3, 0, True]], "commit_id": 7}
