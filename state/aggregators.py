@@ -273,6 +273,9 @@ class Top(Aggregator):
         return heapq.nlargest(self.count, [*one, *other])
 
 
+READY = frozenset({Count, Sum, Min, Max, Mean, Distinct, Top})
+"""Aggregators that never change: bolts of all attempts may share one."""
+
 _UNCHANGING = frozenset({int, float, str, bytes, bool, Decimal, datetime, date})
 
 

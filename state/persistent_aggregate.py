@@ -8,12 +8,13 @@ with what is stored. So what travels, and what is written, is one row a key.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.bolts.arrow import ArrowTransactionalBolt
 from stormline.bolts.base import BaseTransactionalBolt
-from stormline.state.aggregators import Aggregator, Count, Max, Min, Sum
+from stormline.state.aggregators import READY, Aggregator, Count, Max, Min, Sum
 from stormline.state.errors import InvalidAggregate
 from stormline.state.maps import OpaqueMap, SnapshottableMap, StateMap
 from stormline.state.partial_results import merged, stored_part
@@ -112,6 +113,14 @@ class _Work:
         self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
         self.counts_alone = len(self.aggregators) == 1 and type(one := self.aggregators[0]) is Count and not one.field
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Work:
+        """Share it with the bolts of all attempts: only an aggregator of the user's own may change."""
+        if all(type(one) in READY for one in self.aggregators):
+            return self
+        made = copy.copy(self)
+        made.aggregators = copy.deepcopy(self.aggregators, memo)
+        return made
 
     def merged(self, one: Partials | None, other: Partials) -> Partials:
         """Return the partial results of two together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
 from collections import defaultdict
 from decimal import Decimal
@@ -223,3 +224,25 @@ MAP = TransactionalMap(STORE, "sums", key={"word": str}, value={"n": int})
 def test_an_aggregate_that_cannot_be_is_refused(made: Any, why: str) -> None:
     with pytest.raises(InvalidAggregate, match=why):
         made()
+
+
+class Remembering(Count):
+    """As a user might write one: it holds what it has seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+
+@pytest.mark.parametrize(("aggregator", "shared"), [(Count(), True), (Remembering(), False)])
+def test_bolts_share_the_ready_aggregates_and_each_has_those_that_may_change_for_itself(
+    aggregator: Count, shared: bool
+) -> None:
+    builder = TransactionalTopologyBuilder("t", "s", MemoryTransactionalSpout({}, ["word"], 1))
+    counts = TransactionalMap(STORE, "shared", key={"word": str}, value={"count": int})
+    persistent_aggregate(builder, "count", "s", counts, {"count": aggregator})
+    for bolt in builder.build_topology().bolts:
+        own: Any = copy.deepcopy(bolt.obj)
+        assert own is not bolt.obj
+        assert (own._work.aggregators[0] is aggregator) == shared
+        assert own._work.map is counts
