@@ -24,6 +24,9 @@ WhySilent = Callable[[float], str]
 
 TICK_SECS = 0.5
 GAPS_KEPT = 20
+HEARD_SECS = 10.0
+"""How much later one may hear that a session has ended: there must be a connection again to be told."""
+
 BUSY_SHARE = 0.1
 """Share of a gap for which the process must have computed, to have been busy in one call: else it did not run. On a
 machine that many share it is given no more."""
@@ -59,7 +62,7 @@ class InterpreterWatch:
     def why_silent(self, session_secs: float) -> str:
         """Say what kept this process silent lately for longer than a session lasts; "" where nothing did."""
         self._look()
-        lately = passed_secs() - 2 * session_secs
+        lately = passed_secs() - 2 * session_secs - HEARD_SECS
         gaps = [gap for gap in self._gaps if gap.ended >= lately and gap.secs >= session_secs / 2]
         if not gaps:
             return ""
