@@ -87,9 +87,13 @@ class CommitTask:
 
     def run(self, inbox: Sequence[Delivery]) -> None:
         """Prepare, take over what was gathered, execute what is left to execute, and finish."""
-        effects = while_effects_only(self.component, effects_of(self._planned.component.obj))
-        with COMMIT_CALLS, WhileWanted(lambda: not self._abandoned), effects:
-            self._run(inbox)
+        target = effects_of(self._planned.component.obj)
+        with COMMIT_CALLS, WhileWanted(lambda: not self._abandoned):
+            if target is None:
+                self._run(inbox)
+                return
+            with while_effects_only(self.component, target):
+                self._run(inbox)
 
     def _run(self, inbox: Sequence[Delivery]) -> None:
         begun = self._env.world.monotonic()

@@ -16,8 +16,8 @@ def only_effects_here() -> tuple[str, object] | None:
 
 @contextmanager
 def while_effects_only(component: str, target: object) -> Iterator[None]:
-    """Let `target` be the only place of effects for the code of `component` in the `with` block; None: anywhere."""
-    token = _only.set(None if target is None else (component, target))
+    """Let `target` be the only place of effects for the code of `component` in the `with` block."""
+    token = _only.set((component, target))
     try:
         yield
     finally:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from kazoo.exceptions import NoAuthError, NoNodeError
@@ -166,7 +165,8 @@ class ZooKeeperStateStore:
             self._ownership.raise_if_lost()
             changes = self._tree.plan(ops)
             # By a random step, so that no clone of this process makes the same write: each tells its own from it.
-            owner = replace(self._owner, writes=self._owner.writes + 1 + self._world.random_below(WRITES_STEP_MAX))
+            last = self._owner
+            owner = Owner(last.epoch, last.token, last.writes + 1 + self._world.random_below(WRITES_STEP_MAX))
             deadline = self._world.monotonic() + self._wait_ms / 1000
             while not self._applied(owner, changes, deadline):
                 self._world.sleep(RETRY_SECS)
