@@ -97,7 +97,7 @@ class Databases:
             if binary() is None:
                 raise NotAvailable("Redis is not installed: sh scripts/check_redis.sh")
             self._redis = Redis(self.folder / "redis.log")
-            self._redis.start()
+            self._redis.create()
         return RedisStore(f"redis://127.0.0.1:{self._redis.port}/{next(self._numbers)}", timeout_secs=TIMEOUT_SECS)
 
     def close(self) -> None:
