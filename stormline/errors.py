@@ -15,6 +15,7 @@ from stormline.runtime.errors import (
     JavaMissing,
     MixedVersions,
     NewerState,
+    NoState,
     NotAuditable,
     NotCommitting,
     NotNext,
@@ -53,6 +54,7 @@ from stormline.spouts.file.errors import (
     UnusableFile,
 )
 from stormline.spouts.kafka.errors import (
+    BrokersAway,
     CompactedTopic,
     InvalidKafkaSpout,
     KafkaFailed,
@@ -127,6 +129,7 @@ __all__ = [
     "AlreadyRunning",
     "BadHeader",
     "BadLine",
+    "BrokersAway",
     "CallAbandoned",
     "ColumnCannotTravel",
     "CompactedTopic",
@@ -178,6 +181,7 @@ __all__ = [
     "MixedVersions",
     "NewerState",
     "NoRemoteDRPC",
+    "NoState",
     "NoSuchKey",
     "NoSuchTable",
     "NoZooKeeper",
