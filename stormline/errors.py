@@ -53,6 +53,7 @@ from stormline.spouts.file.errors import (
     TooManyFiles,
     UnusableFile,
 )
+from stormline.spouts.iterator.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.spouts.kafka.errors import (
     BrokersAway,
     CompactedTopic,
@@ -131,6 +132,7 @@ __all__ = [
     "BadLine",
     "BrokersAway",
     "CallAbandoned",
+    "CannotReplay",
     "ColumnCannotTravel",
     "CompactedTopic",
     "CorruptData",
@@ -204,6 +206,8 @@ __all__ = [
     "SecretMissing",
     "SerializationError",
     "SessionLost",
+    "SourceChanged",
+    "SourceUnusable",
     "SparkUnavailable",
     "StaleEmit",
     "StateCorrupt",
