@@ -41,6 +41,7 @@ from stormline.runtime.errors import (
     ZooKeeperUnreachable,
 )
 from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.spouts.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.spouts.file.errors import (
     BadHeader,
     BadLine,
@@ -53,7 +54,6 @@ from stormline.spouts.file.errors import (
     TooManyFiles,
     UnusableFile,
 )
-from stormline.spouts.iterator.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.spouts.kafka.errors import (
     BrokersAway,
     CompactedTopic,

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
-from stormline.spouts.iterator.errors import CannotReplay, SourceChanged, SourceUnusable
+from stormline.spouts.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.topology.contracts import Metadata
 from stormline.topology.errors import InvalidComponent, shown
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from stormline.spouts.checksum import rows_checksum
-from stormline.spouts.iterator.errors import SourceChanged
+from stormline.spouts.errors import SourceChanged
 from stormline.spouts.iterator.source import Position, ReplayableSource, Source
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext

@@ -43,6 +43,16 @@ class Sink:
 SINKS: dict[str, Sink] = {}
 
 
+class Rows(BaseBasicBolt):
+    """Passes rows on, as they are."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        collector.emit(Values(tup[0], tup.values[1:]))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("id", "row"))
+
+
 class FailNowAndThen(BaseBasicBolt):
     """Fails the first attempt of transactions 3, 6, 9, …, so that they are replayed."""
 
@@ -83,12 +93,11 @@ class Store(BaseTransactionalBolt, ICommitter):
             raise Crash(txid)
 
 
-def topology(spout: Any, tasks: int = 1, sink: str = TOPOLOGY) -> Any:
-    """Return spout → fails now and then → stores."""
-    SINKS.setdefault(sink, Sink())
+def topology(spout: Any, tasks: int = 1, *, fails: bool = True) -> Any:
+    """Return spout → fails now and then, unless told → stores, in the sink of this process."""
     builder = TransactionalTopologyBuilder(TOPOLOGY, "spout", spout, tasks)
-    builder.set_bolt("fails", FailNowAndThen(sink)).shuffle_grouping("spout")
-    builder.set_bolt("store", Store(sink)).global_grouping("fails")
+    builder.set_bolt("rows", FailNowAndThen(TOPOLOGY) if fails else Rows()).shuffle_grouping("spout")
+    builder.set_bolt("store", Store(TOPOLOGY)).global_grouping("rows")
     return builder.build_topology()
 
 
@@ -98,7 +107,8 @@ def new_sink() -> Sink:
     return SINKS[TOPOLOGY]
 
 
-def drain(spout: Any, tasks: int = 1, server: MemoryStateServer | None = None, **config: Any) -> None:
+def drain(spout: Any, tasks: int = 1, server: MemoryStateServer | None = None, *, changed: bool = False) -> None:
     """Run until the spout has nothing left. Raises what stops the topology."""
     with InProcessCluster(server or MemoryStateServer()) as cluster:
-        cluster.submit_topology(TOPOLOGY, config, topology(spout, tasks)).await_drained(60)
+        handle = cluster.submit(topology(spout, tasks), {}, allow_changed_topology=changed)
+        handle.await_drained(60)
