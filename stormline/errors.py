@@ -15,6 +15,7 @@ from stormline.runtime.errors import (
     JavaMissing,
     MixedVersions,
     NewerState,
+    NoState,
     NotAuditable,
     NotCommitting,
     NotNext,
@@ -40,6 +41,7 @@ from stormline.runtime.errors import (
     ZooKeeperUnreachable,
 )
 from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.spouts.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.spouts.file.errors import (
     BadHeader,
     BadLine,
@@ -53,6 +55,7 @@ from stormline.spouts.file.errors import (
     UnusableFile,
 )
 from stormline.spouts.kafka.errors import (
+    BrokersAway,
     CompactedTopic,
     InvalidKafkaSpout,
     KafkaFailed,
@@ -127,7 +130,9 @@ __all__ = [
     "AlreadyRunning",
     "BadHeader",
     "BadLine",
+    "BrokersAway",
     "CallAbandoned",
+    "CannotReplay",
     "ColumnCannotTravel",
     "CompactedTopic",
     "CorruptData",
@@ -178,6 +183,7 @@ __all__ = [
     "MixedVersions",
     "NewerState",
     "NoRemoteDRPC",
+    "NoState",
     "NoSuchKey",
     "NoSuchTable",
     "NoZooKeeper",
@@ -200,6 +206,8 @@ __all__ = [
     "SecretMissing",
     "SerializationError",
     "SessionLost",
+    "SourceChanged",
+    "SourceUnusable",
     "SparkUnavailable",
     "StaleEmit",
     "StateCorrupt",
