@@ -2,5 +2,6 @@
 
 from stormline.state.starrocks.rows import CsvRows, JsonRows, Rows
 from stormline.state.starrocks.server import StarRocks
+from stormline.state.starrocks.stream_load_bolt import ArrowStreamLoadBolt, StreamLoadBolt
 
-__all__ = ["CsvRows", "JsonRows", "Rows", "StarRocks"]
+__all__ = ["ArrowStreamLoadBolt", "CsvRows", "JsonRows", "Rows", "StarRocks", "StreamLoadBolt"]
