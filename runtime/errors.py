@@ -197,6 +197,10 @@ class UnknownFunction(StormlineError, LookupError):
     """A DRPC function that nobody answers."""
 
 
+class NoState(StormlineError, LookupError):
+    """There is no state of a topology where one looks for it."""
+
+
 class NotAuditable(StormlineError):
     """It cannot be told what a topology should have stored."""
 

@@ -12,6 +12,7 @@ from stormline.spouts.base import (
     BaseTransactionalSpout,
 )
 from stormline.spouts.file import FileTransactionalSpout
+from stormline.spouts.iterator import IteratorTransactionalSpout
 from stormline.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.bolt_declarer import BoltDeclarer
@@ -131,6 +132,7 @@ __all__ = [
     "ITransactionalEmitter",
     "ITransactionalSpout",
     "InProcessCluster",
+    "IteratorTransactionalSpout",
     "LinearDRPCTopologyBuilder",
     "LocalCluster",
     "LocalDRPC",

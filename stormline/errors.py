@@ -15,6 +15,7 @@ from stormline.runtime.errors import (
     JavaMissing,
     MixedVersions,
     NewerState,
+    NoState,
     NotAuditable,
     NotCommitting,
     NotNext,
@@ -41,6 +42,7 @@ from stormline.runtime.errors import (
     ZooKeeperUnreachable,
 )
 from stormline.runtime.world.own_thread import CallAbandoned
+from stormline.spouts.errors import CannotReplay, SourceChanged, SourceUnusable
 from stormline.spouts.file.errors import (
     BadHeader,
     BadLine,
@@ -54,6 +56,7 @@ from stormline.spouts.file.errors import (
     UnusableFile,
 )
 from stormline.spouts.kafka.errors import (
+    BrokersAway,
     CompactedTopic,
     InvalidKafkaSpout,
     KafkaFailed,
@@ -78,6 +81,13 @@ from stormline.state.errors import (
     TableMismatch,
 )
 from stormline.state.kafka.errors import InvalidKafkaSink, LedgerUnusable, RecordRefused
+from stormline.state.starrocks.errors import (
+    InvalidStarRocks,
+    LabelTaken,
+    OutcomeUnknown,
+    RowUnwritable,
+    StarRocksRefused,
+)
 from stormline.topology.errors import (
     ColumnCannotTravel,
     CorruptData,
@@ -129,7 +139,9 @@ __all__ = [
     "AlreadyRunning",
     "BadHeader",
     "BadLine",
+    "BrokersAway",
     "CallAbandoned",
+    "CannotReplay",
     "ColumnCannotTravel",
     "CompactedTopic",
     "CorruptData",
@@ -169,11 +181,13 @@ __all__ = [
     "InvalidPath",
     "InvalidRegistration",
     "InvalidSpout",
+    "InvalidStarRocks",
     "InvalidStore",
     "InvalidStream",
     "JavaMissing",
     "KafkaFailed",
     "KafkaRefused",
+    "LabelTaken",
     "LateRow",
     "LedgerUnusable",
     "MissingExtra",
@@ -181,6 +195,7 @@ __all__ = [
     "MixedVersions",
     "NewerState",
     "NoRemoteDRPC",
+    "NoState",
     "NoSuchKey",
     "NoSuchTable",
     "NoZooKeeper",
@@ -192,20 +207,25 @@ __all__ = [
     "NotRunning",
     "NotShippable",
     "OtherEffects",
+    "OutcomeUnknown",
     "PositionMissing",
     "RecordRefused",
     "RecordsLost",
     "RefusedValue",
     "ReportedFailedException",
     "RowRefused",
+    "RowUnwritable",
     "RowsVanished",
     "SchemaUnusable",
     "SecretMissing",
     "SerializationError",
     "SessionLost",
     "SinkMissing",
+    "SourceChanged",
+    "SourceUnusable",
     "SparkUnavailable",
     "StaleEmit",
+    "StarRocksRefused",
     "StateCorrupt",
     "StateDirGone",
     "StateDirInUse",

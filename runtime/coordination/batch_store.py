@@ -29,6 +29,8 @@ from stormline.topology.errors import shown
 
 COMMITTED = "committed"
 BATCHES = "batches"
+LOOKS_MAX = 100
+"""So often a reader looks for the committed batch, which is removed some transactions later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,31 @@ def stored_batch(state: ValueReader, txid: int) -> Batch | None:
     except KeyError:
         return None
     return batch if batch.fixed else None
+
+
+def first_metadata(state: ValueReader) -> Any:
+    """Return the metadata of the first batch, once it has begun; None before, and long after. Raise `StateCorrupt`."""
+    try:
+        return _from_value(1, state.get(path_of(BATCHES, 1))).metadata
+    except KeyError:
+        return None
+
+
+def last_committed(state: ValueReader) -> tuple[int, Batch | None]:
+    """Return the last committed transaction and its batch, while others may commit; 0 and None before the first.
+
+    Raises:
+        StateCorrupt: a batch is stored as committed, and is not there; the state cannot be read.
+    """
+    for _ in range(LOOKS_MAX):
+        txid = committed_in(state)
+        batch = stored_batch(state, txid) if txid else None
+        if batch is not None or not txid:
+            return txid, batch
+    raise StateCorrupt(
+        f"transaction {txid} is stored as committed, and its batch is not there, {LOOKS_MAX} times in a row; nothing "
+        "was changed. Something removed a part of the state: bring it back, or look again where the topology runs"
+    )
 
 
 class Batches:

@@ -200,7 +200,7 @@ def test_a_file_of_somebody_else_s_is_not_written_over(tmp_path: Path) -> None:
     message = "000000000001-0002.jsonl is there already, and was not written by t_.*; give each a directory of its own"
     with pytest.raises(StoreFailed, match=message):
         sink.commit(handle)
-    with pytest.raises(StoreFailed, match="'other' in .* is no label of a transaction"):
+    with pytest.raises(StoreFailed, match=r"'other' in .* is no label of a transaction"):
         sink.commit("other")
 
 
