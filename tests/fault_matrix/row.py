@@ -17,7 +17,7 @@ Covered = tuple[str, ...]
 
 ONE_PROCESS = Open("the doubles have nothing that could fail so")
 NO_CONNECTOR = Open("Stormline ships no spout for a queue")
-NO_SINK = Open("Stormline ships no sink that prepares or produces; the laws leave it to the user's committer")
+OWN_TESTS = Open("what Kafka and StarRocks do there is tried with them, in tests/kafka and tests/starrocks")
 
 
 @dataclass(frozen=True, slots=True)
