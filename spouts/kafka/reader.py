@@ -6,9 +6,8 @@ import time
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
-from operator import is_not, ne
-from typing import Any, NamedTuple
+from operator import ne
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -105,7 +104,7 @@ class RangeReader:
         self._consumer = consumer
         self._timeout_secs = timeout_secs
         self._held: dict[Place, _Held] = {}
-        self._topics: set[str] = set()
+        self._asked_for: set[Place] = set()
         self.received = 0
 
     def want(self, starts: Mapping[Place, tuple[int, int]]) -> None:
@@ -194,7 +193,7 @@ class RangeReader:
         old = [TopicPartition(*place) for place in anew if place in self._held and self._held[place].received]
         if old:
             self._consumer.incremental_unassign(old)
-        self._topics.update(place.topic for place in anew)
+        self._asked_for.update(anew)
         for place, (start, _) in anew.items():
             self._held[place] = _Held(start, start)
         self._consumer.incremental_assign([_from(place, *at) for place, at in anew.items()])
@@ -221,24 +220,24 @@ class RangeReader:
 
     def _sort(self, messages: list[Message]) -> None:
         """Give each message to its partition. Errors wait there too: none may cost the messages that came with it."""
-        errors = list(map(Message.error, messages))
         failed = []
-        if any(map(is_not, errors, repeat(None))):  # not by count(None): an error cannot be compared with None
-            failed = [(message, error) for message, error in zip(messages, errors, strict=True) if error is not None]
-            messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
+        if any(map(Message.error, messages)):
+            failed = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
         self._keep(messages)
-        for message, error in failed:  # after the records before them, which an end would make look like old ones
-            self._hear(message, error)
+        for message in failed:  # after the records before them, which an end would make look like old ones
+            self._hear(message)
 
     def _keep(self, messages: list[Message]) -> None:
         """Give each message to its partition: by runs, since the consumer gives them so, and each call here counts."""
-        places: list[Any] = list(map(Message.partition, messages))
-        if len(self._topics) > 1:
-            places = list(zip(map(Message.topic, messages), places, strict=True))
-        changes = [*map(ne, places, places[1:]), True]
+        if len(self._asked_for) > 1:
+            places = list(zip(map(Message.topic, messages), map(Message.partition, messages), strict=True))
+            changes = [*map(ne, places, places[1:]), True]
+        else:
+            changes = None
         end = 0
         while end < len(messages):
-            start, end = end, changes.index(True, end) + 1
+            start, end = end, len(messages) if changes is None else changes.index(True, end) + 1
             run = messages if end - start == len(messages) else messages[start:end]
             known = self._held.get(Place(run[0].topic(), run[0].partition()))  # type: ignore[arg-type]
             if known is not None:
@@ -246,7 +245,8 @@ class RangeReader:
                 if len(self._held) > 1:
                     known.held_bytes += sum(map(len, run))
 
-    def _hear(self, message: Message, error: KafkaError) -> None:
+    def _hear(self, message: Message) -> None:
+        error: KafkaError = message.error()  # type: ignore[assignment]
         held = self._held.get(Place(message.topic() or "", message.partition() or 0))
         if held is None:
             return  # of a connection: the library goes on trying, and its error callback has it
