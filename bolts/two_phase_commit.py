@@ -17,10 +17,6 @@ class TwoPhaseCommitBolt(TwoPhaseCommitter, IBatchBolt):
     """Writes each tuple into a `TwoPhaseCommitSink`: on the executors, and visible at the commit of its batch.
 
     It is a leaf: it emits nothing, and stands behind no committer.
-
-    Args:
-        sink (TwoPhaseCommitSink): where to write; nothing of it is opened here.
-        semantic (Semantic): what is promised.
     """
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
@@ -47,12 +43,7 @@ class TwoPhaseCommitBolt(TwoPhaseCommitter, IBatchBolt):
 
 
 class TwoPhaseCommitArrowBolt(TwoPhaseCommitter, IArrowBatchBolt):
-    """The `TwoPhaseCommitBolt` that takes whole record batches of pyarrow: its sink has `invoke_batch`.
-
-    Args:
-        sink (TwoPhaseCommitSink): where to write; nothing of it is opened here.
-        semantic (Semantic): what is promised.
-    """
+    """The `TwoPhaseCommitBolt` that takes whole record batches of pyarrow: its sink has `invoke_batch`."""
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: Any) -> None:
         """Do nothing: the sink was opened before.

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from stormline.topology.errors import InvalidComponent
+from stormline.topology.topology import Component
 from stormline.topology.tuples import Tuple
 from stormline.topology.two_phase_commit import Semantic, TwoPhaseCommitSink
 
@@ -31,7 +32,15 @@ class SinkTurn(Protocol):
 
 
 class TwoPhaseCommitter:
-    """Marks a BatchBolt that writes into a two-phase commit sink. The engine gives it its `turn` before `prepare`."""
+    """Marks a BatchBolt that writes into a two-phase commit sink. The engine gives it its `turn` before `prepare`.
+
+    Args:
+        sink (TwoPhaseCommitSink): where to write; nothing of it is opened here.
+        semantic (Semantic): what is promised.
+
+    Raises:
+        InvalidComponent: they are something else.
+    """
 
     turn: SinkTurn
 
@@ -56,3 +65,14 @@ class TwoPhaseCommitter:
         for name, value in vars(self).items():
             setattr(made, name, value if name == "sink" else copy.deepcopy(value, memo))
         return made
+
+
+def sink_of(component: Component) -> TwoPhaseCommitter | None:
+    """Return the bolt of a component that writes into a two-phase sink; None: it is another one."""
+    return component.obj if isinstance(component.obj, TwoPhaseCommitter) else None
+
+
+def decides(component: Component) -> bool:
+    """Return whether a component pre-commits what is committed in its turn."""
+    bolt = sink_of(component)
+    return bolt is not None and bolt.semantic is Semantic.EXACTLY_ONCE

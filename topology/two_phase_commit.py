@@ -98,6 +98,9 @@ class TwoPhaseCommitSink(ABC):
         Args:
             label (TransactionLabel): its name, which no other transaction ever has, nor had. Name it by that in the
                 resource: who looks for what was left behind goes by it.
+
+        Returns:
+            anything: it never leaves this process.
         """
 
     def invoke(self, transaction: Any, tup: Tuple) -> None:
@@ -106,6 +109,9 @@ class TwoPhaseCommitSink(ABC):
         Args:
             transaction (Any): what `begin_transaction` returned.
             tup (Tuple): what has arrived; its first value is the attempt.
+
+        Raises:
+            NotImplementedError: the sink takes record batches only.
         """
         raise NotImplementedError(f"{type(self).__name__} has no invoke(transaction, tup), which tuples are given to")
 
@@ -115,6 +121,9 @@ class TwoPhaseCommitSink(ABC):
         Args:
             transaction (Any): what `begin_transaction` returned.
             batch (pyarrow.RecordBatch): a column for each field of the stream after the first.
+
+        Raises:
+            NotImplementedError: the sink takes tuples only.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no invoke_batch(transaction, batch), which record batches are given to"
@@ -130,6 +139,9 @@ class TwoPhaseCommitSink(ABC):
 
         Args:
             transaction (Any): what `begin_transaction` returned.
+
+        Returns:
+            the handle, or None.
         """
 
     def roll_back(self, transaction: Any) -> None:
@@ -154,6 +166,9 @@ class TwoPhaseCommitSink(ABC):
 
         Args:
             handle (Any): what `pre_commit` returned.
+
+        Returns:
+            what the resource knows now.
         """
 
     @abstractmethod
@@ -169,6 +184,9 @@ class TwoPhaseCommitSink(ABC):
 
         Args:
             handle (Any): what `pre_commit` returned, in another process.
+
+        Returns:
+            what the resource knows now.
         """
         return self.commit(handle)
 

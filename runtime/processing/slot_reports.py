@@ -31,6 +31,7 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             merged.partitions.update(part.partitions)
             merged.rows += part.rows
             merge_into(merged.metrics, part.metrics)
+            merged.handles += part.handles
             for task, deferred in part.deferred.items():
                 merged.deferred[task] = _together(merged.deferred.get(task), deferred)
     spout = layout.plan.spout.id

@@ -57,7 +57,8 @@ class StageRunner:
         self._stage = stage
         self._slot = slot
         self._origin = blocks.Origin(env.epoch, wave.number)
-        execution = env.world.random_below(1 << 64).to_bytes(8, "big")
+        self._execution = env.world.random_below(1 << 64)
+        execution = self._execution.to_bytes(8, "big")
         self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
         self._runs = [AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
@@ -215,7 +216,9 @@ class StageRunner:
         component = self._env.component_of(task)
         planned = self._plan.components[component]
         collector = self._collector(run, planned, task)
-        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
+        made = begin_batch(
+            self._env, component, task, run.attempt, collector, run.fail, run.wave_attempt.frozen, self._execution
+        )
         if made is not None:
             run.tasks[task] = made
         return made
@@ -335,6 +338,8 @@ class StageRunner:
             self._guarded(run, planned.id, task, "execute", self._gather, run, bolt_task, task)
         elif not bolt_task.finish():
             return
+        elif isinstance(bolt_task, BatchBoltTask) and bolt_task.turn is not None:
+            run.take_handle(bolt_task.turn.handle)
         if bolt_task.context.metrics is not None and not run.failed:
             self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
 
