@@ -71,6 +71,7 @@ def _plain_result(result: AttemptResult) -> tuple[Any, ...]:
         result.rows,
         {task: (deferred.gathered, _plain_deliveries(deferred)) for task, deferred in result.deferred.items()},
         result.metrics,
+        result.handles,
     )
 
 
@@ -83,7 +84,7 @@ def _plain_deliveries(deferred: DeferredTask) -> list[tuple[Any, ...]]:
 
 
 def _result(plain: tuple[Any, ...]) -> AttemptResult:
-    txid, attempt_id, failure, partitions, rows, deferred, metrics = plain
+    txid, attempt_id, failure, partitions, rows, deferred, metrics, handles = plain
     return AttemptResult(
         TransactionAttempt(txid, attempt_id),
         failure,
@@ -94,4 +95,5 @@ def _result(plain: tuple[Any, ...]) -> AttemptResult:
             for task, (gathered, deliveries) in deferred.items()
         },
         metrics,
+        handles,
     )

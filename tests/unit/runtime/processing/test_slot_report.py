@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields
 
+from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, PartitionBatch
 from stormline.runtime.processing.slot_report import SlotReport, pack_report, read_report
 from stormline.runtime.tuples.delivery import Delivery
@@ -30,6 +31,7 @@ def full_report() -> SlotReport:
         5,
         {9: DeferredTask(b"gathered", kept)},
         {("bolt", "count"): 3},  # type: ignore[dict-item]
+        (SinkHandle("sink", "label", {"file": "part-1"}),),
     )
     return SlotReport(
         1, 2, b"12345678", [full, AttemptResult(TransactionAttempt(8, 1))], 0.5, {1: 4}, {(0, 1): b"87654321"}, {3}
