@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +10,12 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.held_values import as_json, table_text
+from stormline.cli.stored_state import stored_state
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
-from stormline.topology.topology import Topology
 
 if TYPE_CHECKING:
     from stormline.runtime.audit.audit import AuditReport
-    from stormline.runtime.zookeeper.reading import ZooKeeperReader
 
 SHOWN_MAX = 20
 
@@ -55,45 +52,10 @@ def audit_command(
     config = {**loaded.config, **conf}
     compile_topology(loaded.topology, config)
     auditable_part(loaded.topology)  # what cannot be audited shows before anything starts
-    with _state(loaded.topology, config, state_dir or default_state_dir(loaded.topology.id)) as state:
+    with stored_state(loaded.topology, config, state_dir or default_state_dir(loaded.topology.id)) as state:
         report = audit(loaded.topology, config, state)
     click.echo(json.dumps(_as_json(report), indent=2) if form == "json" else _text(report))
     context.exit(1 if report.differ else 0)
-
-
-@contextmanager
-def _state(topology: Topology, config: Mapping[str, Any], state_dir: Path) -> Iterator[ZooKeeperReader]:
-    from stormline.runtime.cluster.local_cluster import zookeeper_hosts
-    from stormline.runtime.cluster.state_copy import served_copy
-
-    hosts = zookeeper_hosts(config)
-    if hosts is not None:
-        with _reader(topology, config, hosts) as reader:
-            yield reader
-        return
-    with served_copy(state_dir) as hosts, _reader(topology, config, hosts) as reader:
-        yield reader
-
-
-@contextmanager
-def _reader(topology: Topology, config: Mapping[str, Any], hosts: str) -> Iterator[ZooKeeperReader]:
-    from stormline.runtime.tasks.task_environment import registry_of
-    from stormline.runtime.zookeeper.reading import ZooKeeperReader
-    from stormline.runtime.zookeeper.security import ZooKeeperSecurity
-    from stormline.topology.config import ZOOKEEPER_CONNECTION_TIMEOUT_MS, ZOOKEEPER_ROOT, setting
-
-    reader = ZooKeeperReader.open(
-        hosts,
-        setting(config, ZOOKEEPER_ROOT),
-        topology.id,
-        registry_of(compile_topology(topology, config)),
-        connection_timeout_ms=setting(config, ZOOKEEPER_CONNECTION_TIMEOUT_MS),
-        security=ZooKeeperSecurity.of(config),
-    )
-    try:
-        yield reader
-    finally:
-        reader.close()
 
 
 def _text(report: AuditReport) -> str:

@@ -24,6 +24,10 @@ class TargetRaised(StormlineError):
     """The user's module raised; the message begins with the user's traceback."""
 
 
+class NoKafka(StormlineError, TypeError):
+    """A topology that reads no Kafka was asked how far it lags behind it."""
+
+
 class NotDone(StormlineError, TimeoutError):
     """A run was stopped by `--timeout` before it had done what it was to do."""
 

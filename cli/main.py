@@ -11,6 +11,7 @@ from stormline.cli.check import check_command
 from stormline.cli.compile import compile_command
 from stormline.cli.errors import Ended
 from stormline.cli.explain import explain_command
+from stormline.cli.lag import lag_command
 from stormline.cli.run import run_command
 from stormline.cli.state import state_group
 from stormline.cli.submit import submit_command
@@ -64,6 +65,7 @@ for _command in (
     compile_command,
     submit_command,
     audit_command,
+    lag_command,
     state_group,
     *state_group.commands.values(),
 ):

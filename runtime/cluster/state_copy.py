@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stormline.runtime.cluster.state_files import FILE, zxid
-from stormline.runtime.errors import NotAuditable
+from stormline.runtime.errors import NoState
 
 COPIES_MAX = 10
 
@@ -20,13 +20,13 @@ def served_copy(state_dir: Path) -> Iterator[str]:
     """Serve a copy of a topology's state directory; give where clients find it.
 
     Raises:
-        NotAuditable: there is no state.
+        NoState: there is no state.
         StateCorrupt: ZooKeeper cannot read it.
         JavaMissing: there is no Java to run it.
     """
     files = state_dir / "zookeeper" / "version-2"
     if not files.is_dir():
-        raise NotAuditable(
+        raise NoState(
             f"there is no state of a topology in {state_dir}; run it first, name its directory (--state-dir), or run "
             "this where it was run"
         )

@@ -42,6 +42,14 @@ class ZooKeeperReader:
         )
         return cls(session, node, registry)
 
+    def found(self) -> bool:
+        """Return whether a driver has ever owned the topology."""
+        try:
+            self._session.get_all([f"{self._node}/owner"])
+        except NoNodeError:
+            return False
+        return True
+
     def get(self, path: str) -> Any:
         """Return the value at `path`, not older than this call; raise `KeyError` where there is none."""
         full = f"{self._node}/state/{path}"

@@ -299,6 +299,24 @@ class Cluster:
                 if one.error is not None:
                     raise self.failure(one.error, f"writing the offsets of group {group!r}")
 
+    def published(self, group: str, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the offsets of a consumer group, of those partitions of which it has one."""
+        partitions = [TopicPartition(place.topic, place.partition) for place in places]
+        if not partitions:
+            return {}
+        what = f"the offsets of group {group!r}"
+        asked = self._asked(
+            what,
+            lambda: self._admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=self._timeout
+            ),
+        )
+        try:
+            found = [one for future in asked.values() for one in future.result().topic_partitions]
+        except KafkaException as error:
+            raise self.failure(error.args[0], f"asking for {what}") from error
+        return {Place(one.topic, one.partition): one.offset for one in found if one.error is None and one.offset >= 0}
+
     def _asked(self, what: str, ask: Callable[[], T]) -> T:
         try:
             answer = ask()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -163,7 +163,7 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
                 first = topic not in table.ids
                 places = [Place(topic, partition) for partition in range(known, now.partitions)]
                 # Those that are added later began after we did: all of them is to be read.
-                starts = self._starts(places) if first and not self._described else None
+                starts = starts_of(settings, self._cluster, places) if first and not self._described else None
                 runs.append(Run(topic, now.topic_id, known, len(places), starts))
         if runs:
             self._table = table.with_runs(runs)
@@ -188,22 +188,28 @@ class KafkaCoordinator(IPartitionedCoordinator, IOpaqueCoordinator):
             elif "compact" in policy:
                 raise CompactedTopic.named(topic, policy)
 
-    def _starts(self, places: list[Place]) -> tuple[int | None, ...] | None:
-        start = self._settings.start
-        if start == "earliest":
-            return None
-        if isinstance(start, Mapping):
-            return tuple(start.get((place.topic, place.partition)) for place in places)
-        at = int(start.timestamp() * 1000) if isinstance(start, datetime) else LATEST
-        told = self._cluster.offsets(places, at)
-        ends = self._cluster.offsets(places, LATEST)
-        starts = []
-        for place in places:
-            for answer in (told[place], ends[place]):
-                if not isinstance(answer, int):
-                    raise self._cluster.failure(answer, f"the offset at which {place} starts")
-            asked, end = told[place], ends[place]
-            assert isinstance(asked, int)
-            assert isinstance(end, int)
-            starts.append(asked if asked >= 0 else end)  # no record is that late
-        return tuple(starts)
+
+def starts_of(settings: KafkaSettings, cluster: Cluster, places: Sequence[Place]) -> tuple[int | None, ...] | None:
+    """Return the offsets at which a topology without state begins these partitions; None: at the earliest there are.
+
+    Raises:
+        FailedException: the brokers do not answer.
+    """
+    start = settings.start
+    if start == "earliest":
+        return None
+    if isinstance(start, Mapping):
+        return tuple(start.get((place.topic, place.partition)) for place in places)
+    at = int(start.timestamp() * 1000) if isinstance(start, datetime) else LATEST
+    told = cluster.offsets(places, at)
+    ends = cluster.offsets(places, LATEST)
+    starts = []
+    for place in places:
+        for answer in (told[place], ends[place]):
+            if not isinstance(answer, int):
+                raise cluster.failure(answer, f"the offset at which {place} starts")
+        asked, end = told[place], ends[place]
+        assert isinstance(asked, int)
+        assert isinstance(end, int)
+        starts.append(asked if asked >= 0 else end)  # no record is that late
+    return tuple(starts)

@@ -30,6 +30,23 @@ class KafkaFailed(StormlineError):
     """The brokers, or the client's library, gave an error that trying again does not mend."""
 
 
+class BrokersAway(StormlineError, ConnectionError):
+    """The brokers do not answer one who only asks them, and does not wait until they do."""
+
+    @classmethod
+    def of(cls, servers: str, reason: str) -> BrokersAway:
+        """Return the error for brokers that do not answer.
+
+        Args:
+            servers (str): where they should be.
+            reason (str): what was asked for, and what the client's library says.
+        """
+        return cls(
+            f"the brokers at {servers} do not answer: {reason}; start them, correct the servers given to the spout, or "
+            "give it a longer timeout_secs"
+        )
+
+
 class TopicMissing(StormlineError, LookupError):
     """A topic that the spout was told to read does not exist."""
 

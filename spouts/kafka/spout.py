@@ -22,6 +22,7 @@ from stormline.topology.contracts import (
     IOpaquePartitionedTransactionalSpout,
     IPartitionedEmitter,
     IPartitionedTransactionalSpout,
+    Metadata,
 )
 from stormline.topology.errors import MissingExtra
 from stormline.topology.fields import Fields
@@ -29,6 +30,7 @@ from stormline.topology.streams import OutputFieldsDeclarer
 
 if TYPE_CHECKING:
     from stormline.spouts.kafka.client import Cluster
+    from stormline.spouts.kafka.lag import PartitionLag
     from stormline.spouts.kafka.ranges import Ranges
     from stormline.spouts.kafka.records import RecordEmitter
 
@@ -141,6 +143,28 @@ class KafkaSpout:
             context (TopologyContext): what the spout's first task may know.
         """
         return KafkaCoordinator(self._settings, self._cluster(context))
+
+    def lag(self, topology_id: str, described: Metadata, positions: Mapping[int, Metadata]) -> list[PartitionLag]:
+        """Return how far each partition's committed position is behind its end; what `stormline lag` shows.
+
+        Args:
+            topology_id (str): id of the topology.
+            described (Metadata): what the coordinator said of the partitions with the last batch; None: there is none.
+            positions (Mapping[int, Metadata]): metadata of each partition after the last committed batch, by number.
+
+        Raises:
+            BrokersAway: no broker answers.
+            TopicMissing: a topic that is named is not there, and never was.
+            KafkaRefused, KafkaFailed: the brokers refuse.
+        """
+        from stormline.spouts.kafka.lag import measure
+
+        return measure(self._settings, topology_id, described, positions)
+
+    @property
+    def group_id(self) -> str:
+        """The consumer group to which committed positions are written; empty: none."""
+        return self._settings.group_id
 
     def _cluster(self, context: TopologyContext) -> Cluster:
         from stormline.spouts.kafka.client import Cluster

@@ -18,6 +18,7 @@ def test_values_are_read_while_a_driver_owns_them_and_changed_by_nobody(backend:
     )
     reader = ZooKeeperReader.open(backend.hosts, backend.root, "topo", connection_timeout_ms=5000)
     try:
+        assert reader.found()
         assert (reader.get("committed"), reader.get("batches/1")) == ({"txid": 1}, [1, 2])
         with pytest.raises(KeyError, match=r"no value at .*/topo/state/batches/2"):
             reader.get("batches/2")
@@ -26,5 +27,14 @@ def test_values_are_read_while_a_driver_owns_them_and_changed_by_nobody(backend:
         store.write([Put("committed", {"txid": 2})])
         assert reader.get("committed") == {"txid": 2}
         assert store.connected()
+    finally:
+        reader.close()
+
+
+def test_a_topology_that_has_never_run_is_not_found_and_not_made(backend: ZooKeeperBackend) -> None:
+    reader = ZooKeeperReader.open(backend.hosts, backend.root, "topo", connection_timeout_ms=5000)
+    try:
+        assert not reader.found()
+        assert backend.client.exists(backend.root) is None
     finally:
         reader.close()

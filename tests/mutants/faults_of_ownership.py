@@ -16,6 +16,7 @@ OWNERSHIP_FAULTS = (
         COMMITTER,
         "[record_of(record.attempt)])\n            self._proved = asked\n",
         "[record_of(record.attempt)])\n            self._proved = self._world.passed_secs()\n",
+        seeds_max=6000,
     ),
     Mutant(
         "proof-counts-from-its-answer",

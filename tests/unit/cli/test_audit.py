@@ -28,7 +28,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def state(*_: Any) -> Iterator[Any]:
         yield made.reader()
 
-    monkeypatch.setattr(audit_module, "_state", state)
+    monkeypatch.setattr(audit_module, "stored_state", state)
     return made
 
 

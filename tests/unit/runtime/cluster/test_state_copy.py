@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stormline.errors import NotAuditable
+from stormline.errors import NoState
 from stormline.runtime.cluster import state_copy
 from stormline.runtime.cluster.state_copy import copy_files, served_copy
 
@@ -60,6 +60,6 @@ def test_files_that_vanish_again_and_again_are_an_error(tmp_path: Path, monkeypa
 
 def test_where_no_topology_has_run_it_is_said(tmp_path: Path) -> None:
     why = r"there is no state of a topology in .*; run it first, name its directory"
-    with pytest.raises(NotAuditable, match=why), served_copy(tmp_path / "none"):
+    with pytest.raises(NoState, match=why), served_copy(tmp_path / "none"):
         raise AssertionError
     assert not (tmp_path / "none").exists()
