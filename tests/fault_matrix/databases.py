@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.fault_matrix.node_ids import (
     CONTRACT,
     FLIGHTS,
+    KAFKA_SINK,
+    KAFKA_SINK_REFUSALS,
     LEDGER,
     OF_OPERATORS,
     PLACED,
@@ -14,7 +16,7 @@ from tests.fault_matrix.node_ids import (
     TWO_PHASE,
     TWO_PHASE_KILLED,
 )
-from tests.fault_matrix.row import ONE_PROCESS, OWN_TESTS, Open, Row
+from tests.fault_matrix.row import ONE_PROCESS, Open, Row
 
 ROWS = (
     Row(
@@ -146,9 +148,12 @@ ROWS = (
     ),
     Row(
         key="database-producer-fenced",
-        fault="a queue's producer was fenced, timed out, or its label exists",
-        must="a marker decides, not the error",
-        simulated=OWN_TESTS,
-        real=OWN_TESTS,
+        fault="a queue's producer was fenced, or timed out",
+        must="a marker decides, not the error: what is written in the same transaction",
+        simulated=ONE_PROCESS,
+        real=(
+            f"{KAFKA_SINK}test_a_driver_that_was_taken_over_commits_nothing_and_is_stopped",
+            f"{KAFKA_SINK_REFUSALS}test_a_producer_that_was_fenced_takes_nothing_more",
+        ),
     ),
 )

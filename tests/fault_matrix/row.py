@@ -16,8 +16,6 @@ Covered = tuple[str, ...]
 """Kinds of faults, and node ids of tests."""
 
 ONE_PROCESS = Open("the doubles have nothing that could fail so")
-NO_CONNECTOR = Open("Stormline ships no spout for a queue")
-OWN_TESTS = Open("what Kafka and StarRocks do there is tried with them, in tests/kafka and tests/starrocks")
 
 
 @dataclass(frozen=True, slots=True)
