@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL, SQLITE, STORE_STOPS
-from tests.fault_matrix.row import NO_SINK, ONE_PROCESS, Open, Row
+from tests.fault_matrix.node_ids import (
+    CONTRACT,
+    FLIGHTS,
+    KAFKA_SINK,
+    KAFKA_SINK_REFUSALS,
+    LEDGER,
+    OF_OPERATORS,
+    PLACED,
+    POSTGRESQL,
+    SQLITE,
+    STORE_STOPS,
+    TWO_PHASE,
+    TWO_PHASE_KILLED,
+)
+from tests.fault_matrix.row import ONE_PROCESS, Open, Row
 
 ROWS = (
     Row(
@@ -130,14 +143,17 @@ ROWS = (
         key="database-prepared-orphans",
         fault="transactions were prepared (2PC) and never decided",
         must="decided before new work begins",
-        simulated=NO_SINK,
-        real=NO_SINK,
+        simulated=(f"{TWO_PHASE}test_what_a_driver_left_undecided_is_swept_before_anything_is_written",),
+        real=(f"{TWO_PHASE_KILLED}test_files_of_a_driver_that_is_killed_at_any_moment_hold_each_row_once",),
     ),
     Row(
         key="database-producer-fenced",
-        fault="a queue's producer was fenced, timed out, or its label exists",
-        must="a marker decides, not the error",
-        simulated=NO_SINK,
-        real=NO_SINK,
+        fault="a queue's producer was fenced, or timed out",
+        must="a marker decides, not the error: what is written in the same transaction",
+        simulated=ONE_PROCESS,
+        real=(
+            f"{KAFKA_SINK}test_a_driver_that_was_taken_over_commits_nothing_and_is_stopped",
+            f"{KAFKA_SINK_REFUSALS}test_a_producer_that_was_fenced_takes_nothing_more",
+        ),
     ),
 )
