@@ -21,8 +21,8 @@ def locked(store: str, error: BaseException) -> str:
     why = str(error).strip().replace("\n", " ")
     return (
         f"a row that this batch writes in {store} is locked by somebody else ({type(error).__name__}: {why}); the "
-        "batch is replayed. Where two batches write the same row, or the same value of a unique key, the later one waits for "
-        "the commit of the earlier: set topology.max.spout.pending to 1, or use a store of stormline.state"
+        "batch is replayed. Where two batches write the same row, or the same value of a unique key, the later one "
+        "waits for the commit of the earlier: set topology.max.spout.pending to 1, or use a store of stormline.state"
     )
 
 

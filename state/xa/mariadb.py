@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from stormline.bolts.two_phase_commit import TwoPhaseCommitBolt
 from stormline.state.mysql import MySQLStore
@@ -10,6 +11,9 @@ from stormline.state.xa.connection import PreparingConnection
 from stormline.state.xa.sink import SQLTwoPhaseSink, Write
 from stormline.topology.errors import MissingExtra
 from stormline.topology.two_phase_commit import Semantic
+
+if TYPE_CHECKING:
+    from stormline.state.xa.mariadb_connection import PreparingMariaDB
 
 
 class MariaDbXaSink(SQLTwoPhaseSink):
@@ -43,6 +47,10 @@ class MariaDbXaSink(SQLTwoPhaseSink):
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self.store), "pymysql") from error
         return PreparingMariaDB(*self.store.connection_arguments(), self.lock_secs)
+
+    def _settle(self, connection: PreparingConnection) -> None:
+        session = cast("PreparingMariaDB", connection).session
+        self._asked(lambda other: cast("PreparingMariaDB", other).wait_for_end(session))
 
 
 class MariaDbXaBolt(TwoPhaseCommitBolt):

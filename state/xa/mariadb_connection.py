@@ -2,18 +2,17 @@
 
 MariaDB 10.5 and later keep a prepared transaction when its connection ends, but let others commit it from a moment
 *before* the storage engine has let go of it: XA COMMIT within that moment is acknowledged, commits nothing, and the
-server forgets the name until it is started anew. So the connection that prepares waits until the server has closed its
-side, and whoever commits looks at the ledger's row afterwards, in place of trusting the answer.
+server forgets the name until it is started anew. So whoever prepares waits until the server has ended the session, and
+whoever commits looks at the ledger's row afterwards, in place of trusting the answer.
 """
 
 from __future__ import annotations
 
-import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pymysql
-from pymysql.constants import COMMAND
 
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.mysql_connection import MySQLConnection
@@ -23,6 +22,10 @@ from stormline.state.xa.connection import GRANT, locked
 from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.two_phase_commit import CommitOutcome
 
+LOOKS_AGAIN_SECS = 0.002
+SETTLES_SECS = 0.01
+"""How long the storage engine may take to let go of a session that is in no list any more: microseconds, mostly."""
+
 _UNKNOWN = 1397
 _LOCKED = 1205
 _ROLLED_BACK = frozenset({1401, 1402, 1613, 1614})
@@ -31,6 +34,7 @@ _DENIED = frozenset({1044, 1142, 1143, 1227, 1370})
 _NO_TABLE = 1146
 _INSERT = ledger.insert("CURRENT_TIMESTAMP(6)", "")
 _INSERT_ID = ledger.insert("CURRENT_TIMESTAMP(6)", "ON DUPLICATE KEY UPDATE txid = 0")
+_IS_THERE = "SELECT 1 FROM information_schema.processlist WHERE id = %s"
 _WRITES = "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_delete', 'Handler_update', 'Handler_write')"
 # What is not committed yet can be read like this, so that the age of what is prepared can be told.
 _UNCOMMITTED = "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"
@@ -124,16 +128,24 @@ class PreparingMariaDB(MySQLConnection):
             return True
 
     def release(self) -> bool:
-        """End the session, and wait until the server has, too: what is prepared can then be committed by others."""
-        socket = getattr(self._db, "_sock", None)
-        with contextlib.suppress(*self.errors):
-            if socket is not None:
-                socket.settimeout(self._timeout_secs)
-                self._db._execute_command(COMMAND.COM_QUIT, b"")
-                while socket.recv(4096):
-                    pass
+        """End the session: the server drops what is not prepared."""
         self.close()
         return False
+
+    @property
+    def session(self) -> int:
+        """The server's number of this session."""
+        return int(self._db.thread_id())
+
+    def wait_for_end(self, session: int) -> None:
+        """Wait until the server has ended another session of this user's: others can commit what it prepared."""
+        deadline = time.monotonic() + self._timeout_secs
+        with self._told("waiting for the end of a session"):
+            while self._run(_IS_THERE, [session]):
+                if time.monotonic() > deadline:
+                    raise StoreUnavailable(f"{self._store} has not ended session {session} in {self._timeout_secs:g} s")
+                time.sleep(LOOKS_AGAIN_SECS)
+        time.sleep(SETTLES_SECS)
 
     # ------------------------------------------------------------------------------------ to end
 

@@ -22,7 +22,7 @@ _INSERT = ledger.insert("clock_timestamp()", "WHERE txid_current_if_assigned() I
 _INSERT_ID = ledger.insert("clock_timestamp()", "ON CONFLICT DO NOTHING")
 _LISTED = (
     "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts "
-    "WHERE database = current_database() AND left(gid, length(%s)) = %s ORDER BY prepared"
+    "WHERE database = current_database() AND starts_with(gid, %s) ORDER BY prepared"
 )
 
 
@@ -63,6 +63,11 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         """Return what an error of psycopg's means."""
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreUnavailable(locked(self._store, error))
+        if isinstance(error, psycopg.errors.InFailedSqlTransaction):
+            return StoreFailed(
+                f"own SQL in a transaction of {self._store} has caught the error of a statement that failed: nothing "
+                "can follow it; let it raise, or run what may fail in a savepoint: with connection.transaction():"
+            )
         return super().translated(error)
 
     def _remedy(self, error: BaseException) -> str:
@@ -73,6 +78,10 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         return (
             "make the table before: the bolt only inserts" if isinstance(error, psycopg.errors.UndefinedTable) else ""
         )
+
+    def _gid(self, label: TransactionLabel) -> str:
+        """Return the name of a transaction: PostgreSQL's are the server's, so it says of which database, or schema."""
+        return f"{label.text}@{self.database_id}"
 
     # ------------------------------------------------------------------------------------ to write
 
@@ -97,7 +106,7 @@ class PreparingPostgreSQL(PostgreSQLConnection):
             if not self._db.execute(_INSERT.encode(), row).rowcount:
                 self._run("ROLLBACK")
                 return False
-            self.prepare_as(label.text)
+            self.prepare_as(self._gid(label))
             return True
 
     def prepare_as(self, gid: str) -> None:
@@ -123,7 +132,7 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         """Commit what was prepared; it can be done in no block."""
         with self._told(f"committing prepared transaction {label}"):
             try:
-                self._db.execute(f"COMMIT PREPARED '{label.text}'".encode(), prepare=False)
+                self._db.execute(f"COMMIT PREPARED '{self._gid(label)}'".encode(), prepare=False)
                 return CommitOutcome.DONE
             except psycopg.errors.UndefinedObject:  # a transaction is known until after it is visible
                 stored = self._run(ledger.STORED, [label.scope, label.txid, label.number])
@@ -133,12 +142,13 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         """Roll back what was prepared."""
         known = contextlib.suppress(psycopg.errors.UndefinedObject)
         with self._told(f"rolling back prepared transaction {label}"), known:
-            self._db.execute(f"ROLLBACK PREPARED '{label.text}'".encode(), prepare=False)
+            self._db.execute(f"ROLLBACK PREPARED '{self._gid(label)}'".encode(), prepare=False)
 
     def listed(self, prefix: str) -> list[tuple[str, float | None]]:
         """Return label and age of what is prepared in this database."""
         with self._told("listing prepared transactions"):
-            return [(gid, age) for gid, age in self._run(_LISTED, [prefix, prefix])]
+            found = [(gid.partition("@"), age) for gid, age in self._run(_LISTED, [prefix])]
+            return [(label, age) for (label, _, database_id), age in found if database_id == self.database_id]
 
     def forget(self, scope: str, before: int) -> None:
         """Remove the ledger's rows of a component's transactions before one."""

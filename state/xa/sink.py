@@ -184,7 +184,12 @@ class SQLTwoPhaseSink(TwoPhaseCommitSink):
         handle = [transaction.label.text, connection.database_id] if prepared else None
         if connection.release():
             self._free.append(connection)
+        elif prepared:
+            self._settle(connection)
         return handle
+
+    def _settle(self, connection: PreparingConnection) -> None:
+        """Wait until what a connection has prepared, which is closed now, can be ended by others."""
 
     def roll_back(self, transaction: SQLTransaction) -> None:
         """Roll back what is not prepared, and what may have been, where the answer got lost.
