@@ -66,6 +66,7 @@ from stormline.spouts.kafka.errors import (
     UnreadableRecord,
 )
 from stormline.spouts.memory import RowsVanished
+from stormline.spouts.redis.errors import BadEntry, EntriesLost, InvalidRedisSpout, RedisRefused
 from stormline.state.errors import (
     CorruptRow,
     InvalidAggregate,
@@ -128,6 +129,7 @@ from stormline.topology.errors import (
 
 __all__ = [
     "AlreadyRunning",
+    "BadEntry",
     "BadHeader",
     "BadLine",
     "BrokersAway",
@@ -146,6 +148,7 @@ __all__ = [
     "DuplicateGrouping",
     "EmitError",
     "EngineStopped",
+    "EntriesLost",
     "FailedException",
     "Fenced",
     "FileChanged",
@@ -169,6 +172,7 @@ __all__ = [
     "InvalidParallelism",
     "InvalidPartitions",
     "InvalidPath",
+    "InvalidRedisSpout",
     "InvalidRegistration",
     "InvalidSpout",
     "InvalidStore",
@@ -198,6 +202,7 @@ __all__ = [
     "PositionMissing",
     "RecordRefused",
     "RecordsLost",
+    "RedisRefused",
     "RefusedValue",
     "ReportedFailedException",
     "RowRefused",
