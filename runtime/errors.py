@@ -67,6 +67,10 @@ class StateElsewhere(StormlineError, RuntimeError):
     """User state was asked for where it is not kept."""
 
 
+class SinkMissing(StormlineError, RuntimeError):
+    """A two-phase transaction is stored of a bolt that the topology has not, or not as such."""
+
+
 class NotCommitting(StormlineError, RuntimeError):
     """A component asked to take part in a commit phase that does not run here, or has ended."""
 

@@ -9,6 +9,7 @@ from stormline.state.open_map import OpenMap, OpenValue
 from stormline.state.persistent_aggregate import persistent_aggregate
 from stormline.state.postgresql import PostgreSQLStore
 from stormline.state.redis import RedisStore
+from stormline.state.sinks import FileTwoPhaseSink, MemoryTwoPhaseSink
 from stormline.state.sqlite import SQLiteStore
 from stormline.state.store import Store
 from stormline.state.store_url import store_at
@@ -17,9 +18,11 @@ __all__ = [
     "Aggregator",
     "Count",
     "Distinct",
+    "FileTwoPhaseSink",
     "Max",
     "Mean",
     "MemoryStore",
+    "MemoryTwoPhaseSink",
     "Min",
     "MySQLStore",
     "NonTransactionalMap",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from stormline.bolts.arrow import ArrowBatchBolt, ArrowTransactionalBolt, BatchSource, source_of
 from stormline.bolts.base import BaseBasicBolt, BaseBatchBolt, BaseTransactionalBolt
+from stormline.bolts.two_phase_commit import TwoPhaseCommitArrowBolt, TwoPhaseCommitBolt
 from stormline.spouts.base import (
     BaseOpaquePartitionedTransactionalSpout,
     BasePartitionedTransactionalSpout,
@@ -64,7 +65,9 @@ from stormline.topology.storm_config import Config
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.subtopology import BatchSubtopologyBuilder
 from stormline.topology.topology import Topology
+from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.tuples import Tuple
+from stormline.topology.two_phase_commit import CommitOutcome, PreparedTransaction, Semantic, TwoPhaseCommitSink
 from stormline.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -94,6 +97,7 @@ __all__ = [
     "BoltDeclarer",
     "BoltExecuteInfo",
     "Collector",
+    "CommitOutcome",
     "Conf",
     "Config",
     "CountMetric",
@@ -140,9 +144,11 @@ __all__ = [
     "OpaqueMemoryTransactionalSpout",
     "OutputFieldsDeclarer",
     "Plan",
+    "PreparedTransaction",
     "ReducedMetric",
     "ReportedFailedException",
     "RotatingTransactionalState",
+    "Semantic",
     "Snapshot",
     "SpoutDeclarer",
     "StormSubmitter",
@@ -152,9 +158,13 @@ __all__ = [
     "TopologyContext",
     "TopologyHandle",
     "TransactionAttempt",
+    "TransactionLabel",
     "TransactionalState",
     "TransactionalTopologyBuilder",
     "Tuple",
+    "TwoPhaseCommitArrowBolt",
+    "TwoPhaseCommitBolt",
+    "TwoPhaseCommitSink",
     "Values",
     "compile_topology",
     "resolve_secret",

@@ -33,6 +33,8 @@ from stormline.topology.shipping import check_shippable
 from stormline.topology.spout_parts import check_spout
 from stormline.topology.storm_names import storm_names
 from stormline.topology.topology import ComponentKind, Topology
+from stormline.topology.two_phase_bolt import TwoPhaseCommitter
+from stormline.topology.two_phase_checks import check_two_phase
 
 _SPOUT_KINDS: dict[type, ComponentKind] = {
     ITransactionalSpout: ComponentKind.TRANSACTIONAL_SPOUT,
@@ -59,6 +61,11 @@ def declare_bolt(bolt_id: str, bolt: Any, parallelism: int | None, committer: bo
         raise InvalidComponent(
             f"bolt {bolt_id!r} ({type(bolt).__name__}) is a BasicBolt and marked as committer; it never learns "
             "that a batch is finished: make it a BaseTransactionalBolt"
+        )
+    if committer and isinstance(bolt, TwoPhaseCommitter):
+        raise InvalidComponent(
+            f"bolt {bolt_id!r} ({type(bolt).__name__}) writes into a two-phase sink and is marked as committer; its "
+            "sink commits in the commit phase, in the order of txids, without that: declare it by set_bolt"
         )
     if isinstance(bolt, IArrowBatchBolt):
         check_pyarrow(f"bolt {bolt_id!r} ({type(bolt).__name__}), which takes record batches,")
@@ -200,6 +207,7 @@ class TransactionalTopologyBuilder:
         spout = self._spout._build()
         topology = Topology(self._topology_id, spout, tuple(d._build() for d in self._declarers.values()))
         check_graph(topology)
+        check_two_phase(topology)
         check_shippable(topology)
         return topology
 

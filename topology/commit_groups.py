@@ -13,6 +13,7 @@ from stormline.topology.config import COMMIT_GROUP_MAX, setting
 from stormline.topology.contracts import ICommitterTransactionalSpout
 from stormline.topology.errors import InvalidEffects
 from stormline.topology.plan import Placement, Plan
+from stormline.topology.two_phase_bolt import decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ def commit_groups(plan: Plan) -> CommitGroups:
     size_max = int(setting(plan.config, COMMIT_GROUP_MAX))
     if isinstance(plan.spout.component.obj, ICommitterTransactionalSpout):
         return _apart(f"the emitters of spout {plan.spout.id!r} commit, too")
+    for planned in plan.components.values():
+        if decides(planned.component):
+            return _apart(f"what bolt {planned.id!r} has pre-committed is committed in its turn")
     if not deferred:
         return _apart("no bolt takes part")
     for planned in deferred:

@@ -26,6 +26,7 @@ AUTO_TASK_HOOKS = "topology.auto.task.hooks"
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 COMMIT_GROUP_MAX = "topology.commit.group.max"
+SINK_SWEEP_SECS = "topology.sink.sweep.secs"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
 ZOOKEEPER_PORT = "transactional.zookeeper.port"
@@ -84,6 +85,12 @@ KNOWN_KEYS: dict[str, Key] = {
         64,
         "Transactions that wait for their commits and may become durable in one step, where all their effects are in "
         "one store (`effects_in`; see [state](state.md)); 1: each by itself.",
+    ),
+    SINK_SWEEP_SECS: Key(
+        "seconds",
+        60,
+        "Seconds between two looks through what two-phase sinks list as pre-committed, for what was left behind; see "
+        "[two-phase commit](two_phase_commit.md).",
     ),
     NAME: Key(
         "name or none",

@@ -207,6 +207,10 @@ class UnregisteredClass(SerializationError, TypeError):
     """A value of a class that was not registered."""
 
 
+class HandleUnusable(SerializationError, TypeError):
+    """What `pre_commit` of a two-phase sink returned cannot be stored."""
+
+
 class ColumnCannotTravel(SerializationError, TypeError):
     """Values that no column of a record batch holds as they are, or a column whose values no tuple can hold."""
 

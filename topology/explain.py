@@ -14,8 +14,17 @@ from stormline.topology.graph import graph_of
 from stormline.topology.grouping import GlobalStreamId, GroupingKind
 from stormline.topology.plan import Edge, Placement, Plan, PlannedComponent, Transfer
 from stormline.topology.topology import ComponentKind
+from stormline.topology.two_phase_bolt import decides, sink_of
+from stormline.topology.two_phase_commit import Semantic
 
 Row = tuple[str, ...]
+
+PROMISES = {
+    Semantic.EXACTLY_ONCE: "executes and pre-commits; exactly once, visible at the commit",
+    Semantic.AT_LEAST_ONCE: "executes and writes; at least once, visible at once: a replay writes again",
+    Semantic.NONE: "executes and writes; nothing is promised, visible at once: what fails is logged",
+}
+"""What bolts that write into two-phase sinks do, and what becomes of it."""
 
 
 def explain(plan: Plan) -> str:
@@ -27,7 +36,8 @@ def explain(plan: Plan) -> str:
         where = "in the driver process" if stage.placement is Placement.DRIVER else "on the executors"
         lines += [f"  stage {stage.index}, {where}", *_table(_rows(plan, stage.components), 4)]
     lines += ["", f"Commit phase: one transaction at a time, in txid order, {_commit_place(plan)}"]
-    if plan.commit_stages or commits_its_emitters(plan):
+    sinks = [planned for planned in plan.components.values() if decides(planned.component)]
+    if plan.commit_stages or commits_its_emitters(plan) or sinks:
         groups = commit_groups(plan)
         many = f"up to {groups.size_max} that wait become durable together" if groups.target else "each by itself"
         lines.append(f"  {many}: {groups.why}")
@@ -35,7 +45,10 @@ def explain(plan: Plan) -> str:
         lines += ["  before all bolts", *_table([(*_names(plan.spout), "commits")], 4)]
     for turn, names in enumerate(plan.commit_stages):
         lines += [f"  turn {turn}", *_table(_commit_rows(plan, names), 4)]
-    if not (plan.commit_stages or commits_its_emitters(plan)):
+    if sinks:
+        rows = [(*_names(planned), "commits what it has pre-committed") for planned in sinks]
+        lines += ["  after all others, in the driver process", *_table(rows, 4)]
+    if not (plan.commit_stages or commits_its_emitters(plan) or sinks):
         lines.append("  no bolt takes part: a transaction is committed once it is processed")
     lines += ["", "Streams", *_table(list(_streams(plan)), 2)]
     lines += ["", "Tuples", *_table([_edge_row(edge) for edge in plan.edges], 2)]
@@ -97,6 +110,9 @@ def _rows(plan: Plan, names: tuple[str, ...]) -> list[Row]:
     def does(planned: PlannedComponent) -> str:
         if planned is plan.spout:
             return "emits"
+        bolt = sink_of(planned.component)
+        if bolt is not None:
+            return PROMISES[bolt.semantic]
         return "executes" if planned.deferred or _is_basic(planned) else "executes and finishes"
 
     return [(*_names(planned), does(planned)) for planned in (plan.components[name] for name in names)]

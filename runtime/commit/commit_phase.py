@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from stormline.runtime.commit.executor_turn import ExecutorTurn
+from stormline.runtime.commit.sink_commits import SinkCommits
 from stormline.runtime.messages.engine import CommitEngine
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure
 from stormline.runtime.tasks.bolt_tasks import BasicBoltAtCommit, execute_tuples
@@ -237,6 +238,10 @@ class CommitPhase:
         self._env = env
         self.attempt = result.attempt
         self._abandoned = False
+        self._handles = result.handles
+        self._ends_soon = False
+        self.only_sinks_left = False
+        """Whether all else is done, and what was decided is being committed in sinks, however long that takes."""
         self._engine = engine
         self._emitters_metrics: Readings = {}
         self._participants = env.participants(self.attempt, WHOLE_TOPOLOGY)
@@ -250,11 +255,22 @@ class CommitPhase:
             failure = self._run_turns()
             if failure is None:
                 failure = self._participants.commit(lambda: not self._abandoned)
+            if failure is None and self._handles and not self._abandoned:
+                self.only_sinks_left = True
+                commits = SinkCommits(self._env, self.attempt, self._handles, self._sinks_wanted)
+                failure = commits.run()
         finally:  # nothing is left where all have committed
             self._participants.abort()
         if self._abandoned:
             return Failure("the commit phase", None, "it was abandoned", counts=False)
         return failure
+
+    def _sinks_wanted(self) -> bool:
+        return not (self._abandoned or self._ends_soon)
+
+    def end_soon(self) -> None:
+        """Wait no longer for sinks that cannot commit now: what was decided is committed by the next driver."""
+        self._ends_soon = True
 
     def run_within(self, key: Hashable, name: str, participant: CommitParticipant) -> Failure | None:
         """Run all but the end of those who take part: `participant`, the only one, becomes durable with others'."""

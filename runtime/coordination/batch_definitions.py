@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 
 from stormline.runtime.coordination.batch_store import Batch, Batches
 from stormline.runtime.coordination.coordinator import Process
@@ -70,17 +71,37 @@ class BatchDefinitions:
     def fixed(
         self, told: Mapping[TransactionAttempt, WaveAttempt], results: Iterable[AttemptResult]
     ) -> dict[int, Batch]:
-        """Return by txid what is to be stored before any commit of these results begins, unless it is frozen."""
+        """Return by txid what is to be stored before any commit of these results begins, unless it is frozen.
+
+        The results of those that are frozen are given the handles that were decided: nothing was written anew (R3).
+        """
         found: dict[int, Batch] = {}
         for result in results:
             txid = result.attempt.transaction_id
             known = self._batches.known[txid]
             wave_attempt = told[result.attempt]
             if not wave_attempt.frozen:
+                commit_id, handles = wave_attempt.commit_id, result.handles
                 found[txid] = Batch(
-                    known.metadata, True, result.rows, result.partitions, wave_attempt.commit_id, self._group_max
+                    known.metadata, True, result.rows, result.partitions, commit_id, self._group_max, handles
                 )
+            else:
+                assert not result.handles, "a decided batch was written once more"
+                result.handles = known.handles
         return found
+
+    def undecided(self, txid: int, txid_begun: int) -> dict[int, Batch]:
+        """Return what batches from `txid` on are to be stored as before their handles are aborted (rule R6).
+
+        None of those up to `txid_begun`: they are decided, and only a commit is possible.
+        """
+        known = self._batches.known
+        opaque = self._kind is ComponentKind.OPAQUE_SPOUT
+        return {
+            later: Batch(batch.metadata) if opaque else replace(batch, fixed=False, handles=())
+            for later, batch in known.items()
+            if later >= txid and later > txid_begun and batch.handles
+        }
 
     def stale_after(self, txid: int, txid_begun: int) -> dict[int, Batch]:
         """Return what later batches are to be stored as before `txid` is fixed anew.

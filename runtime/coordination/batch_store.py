@@ -2,20 +2,25 @@
 
 committed             {txid, attempt}: the last committed transaction
 batches/<txid>        {metadata, fixed, rows, partitions: [[partition, metadata, rows, checksum, gave], …], commit_id,
-                       group_max}
+                       group_max, handles: [[component, label, handle], …] where there are any}
 
 A batch is *fixed* when all that defines it is known; only a fixed batch is ever committed. The batch of the last
 committed transaction is kept: the next one begins where it ended. Earlier ones are removed as new batches begin, so
 that a commit is as small a write as can be: there are never more than twice topology.max.spout.pending, and that one.
+
+The handles of what two-phase sinks have pre-committed are stored with what fixes the batch, in one value (rule R2): a
+batch that is fixed, and whose commit may have begun, is *decided*. Those of others are withdrawn, with what fixes the
+batch, before any of them is aborted (R6): no record ever names a handle that somebody may have aborted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stormline.runtime.errors import StateCorrupt, StateTooLarge
+from stormline.runtime.messages.sink_handle import Handles, from_value, to_value
 from stormline.runtime.messages.wave import PartitionBatch
 from stormline.runtime.state.rotating_state import RotatingState, path_of
 from stormline.runtime.state.state_store import Op, Put, StateStore, ValueReader
@@ -33,6 +38,7 @@ class Batch:
     """What defines one batch, as far as it is known, and the id under which it commits.
 
     `group_max`: its commit may begin together with that of a transaction which is less than so many before it.
+    `handles`: of what two-phase sinks have pre-committed for it; none, unless it is fixed.
     """
 
     metadata: Any
@@ -41,6 +47,7 @@ class Batch:
     partitions: Mapping[int, PartitionBatch] = field(default_factory=dict)
     commit_id: int = 0
     group_max: int = 1
+    handles: Handles = ()
 
     @property
     def positions(self) -> dict[int, Any]:
@@ -50,7 +57,7 @@ class Batch:
 
 def _to_value(batch: Batch) -> dict[str, Any]:
     partitions = [[p, b.metadata, b.rows, b.checksum, b.gave] for p, b in sorted(batch.partitions.items())]
-    return {
+    value = {
         "metadata": batch.metadata,
         "fixed": batch.fixed,
         "rows": batch.rows,
@@ -58,6 +65,7 @@ def _to_value(batch: Batch) -> dict[str, Any]:
         "commit_id": batch.commit_id,
         "group_max": batch.group_max,
     }
+    return {**value, "handles": to_value(batch.handles)} if batch.handles else value
 
 
 def _from_value(txid: int, value: Any) -> Batch:
@@ -67,7 +75,8 @@ def _from_value(txid: int, value: Any) -> Batch:
             for p, metadata, rows, checksum, gave in value["partitions"]
         }
         fixed, rows = value["fixed"], value["rows"]
-        batch = Batch(value["metadata"], fixed, rows, partitions, value["commit_id"], value["group_max"])
+        handles = from_value(value.get("handles", []))
+        batch = Batch(value["metadata"], fixed, rows, partitions, value["commit_id"], value["group_max"], handles)
         counts = [
             batch.rows,
             batch.commit_id,
@@ -81,6 +90,8 @@ def _from_value(txid: int, value: Any) -> Batch:
                 "partitions, rows, checksums, the commit id and the size of a group are whole numbers, 'fixed' and "
                 "'gave' are true or false"
             )
+        if handles and not fixed:
+            raise ValueError("it is not fixed, and has handles")
         if len(partitions) != len(value["partitions"]):
             raise ValueError("a partition comes twice")
         return batch
@@ -196,14 +207,7 @@ class Batches:
     def remember(self, txid: int, partitions: Mapping[int, PartitionBatch]) -> None:
         """Keep what an attempt has fixed of its partitions, in this process only."""
         batch = self.known[txid]
-        self.known[txid] = Batch(
-            batch.metadata,
-            batch.fixed,
-            batch.rows,
-            {**partitions, **batch.partitions},
-            batch.commit_id,
-            batch.group_max,
-        )
+        self.known[txid] = replace(batch, partitions={**partitions, **batch.partitions})
 
     def forget_before(self, txid: int) -> None:
         """Forget, in this process, the batch before a committed one: the next batch begins where that one ended."""
@@ -218,9 +222,22 @@ class Batches:
         """Write all of `ops`, in as many writes as it takes, in their order."""
         try:
             self._store.write(ops)
-        except StateTooLarge:
+        except StateTooLarge as error:
             if len(ops) == 1:
-                raise
+                raise _with_remedy(error, ops[0]) from None
             half = len(ops) // 2
             self._write(ops[:half])
             self._write(ops[half:])
+
+
+def _with_remedy(error: StateTooLarge, op: Op) -> StateTooLarge:
+    """Return the error of a batch that fits no znode; of its handles, where they are what makes it large."""
+    handles = op.value.get("handles") if isinstance(op, Put) and isinstance(op.value, dict) else None
+    if not handles:
+        return error
+    components = sorted({component for component, _, _ in handles})
+    return StateTooLarge(
+        f"{error}; it holds the {len(handles)} handles of the two-phase sinks of {components}, all of which must fit "
+        "into one znode: let pre_commit() return less, such as the name of the transaction, or give the bolts fewer "
+        "tasks"
+    )

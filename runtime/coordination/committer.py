@@ -151,6 +151,9 @@ class Committer:
         """Begin no further commit. May be called from any thread."""
         with self._lock:
             self._queue.stop()
+            now = self._now
+        if now is not None:
+            now.phase.end_soon()
 
     def take_ended(self) -> list[CommitEnded]:
         """Return the commits that have come to their ends since the last call, in order."""
@@ -172,6 +175,10 @@ class Committer:
             if now is None or running is None or running.revoked_from is not None or self._timeout_secs is None:
                 return None
             if self._world.monotonic() - now.begun < self._timeout_secs:
+                return None
+            if now.phase.only_sinks_left:  # to replay it would help nobody: only their commit is possible
+                now.begun = self._world.monotonic()
+                log.warning("the commit of %s waits for its sinks; it is in %s", now.phase.attempt, now.phase.where())
                 return None
             if not self._queue.revoke_running(now.phase.attempt.transaction_id):
                 return None

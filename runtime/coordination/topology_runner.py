@@ -12,23 +12,13 @@ from stormline.runtime.coordination.batch_store import Batches
 from stormline.runtime.coordination.commit_costs import ExecutingSecs
 from stormline.runtime.coordination.commit_queue import CommitQueue
 from stormline.runtime.coordination.committer import CommitEnded, Committer
-from stormline.runtime.coordination.coordinator import (
-    Action,
-    AwaitCommit,
-    Committed,
-    Event,
-    Failed,
-    GiveUp,
-    Initialized,
-    Process,
-    Processed,
-    Revoke,
-)
+from stormline.runtime.coordination.coordinator import Committed, Failed, Initialized, Process, Processed
 from stormline.runtime.coordination.deadlines import Deadlines
 from stormline.runtime.coordination.next_wave import NextWave
 from stormline.runtime.coordination.progress import Progress
 from stormline.runtime.coordination.retry_backoff import Backoff
 from stormline.runtime.coordination.shutdown import close_all
+from stormline.runtime.coordination.sink_keeper import SinkKeeper
 from stormline.runtime.coordination.spout_questions import SpoutAnswer, SpoutQuestions
 from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
 from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
@@ -90,9 +80,11 @@ class TopologyRunner:
         kind, group_max = env.plan.spout.component.kind, env.groups.size_max
         self._definitions = BatchDefinitions(self._world, self._batches, kind, group_max)
         self._pending_max, self._failures_max = setting(config, MAX_SPOUT_PENDING), setting(config, MAX_BATCH_ATTEMPTS)
-        self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs)
         committed = self._batches.found_committed
         commits = CommitQueue(committed, self._batches.found_begun(), group_max=group_max)
+        self._sinks = SinkKeeper(env, self._batches, self._definitions, commits)
+        process = self._sinks.around(engine.process)
+        self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs, process)
         self._committer = Committer(env, engine, store, commits, self._wake, timeout_secs)
         self._deadlines = Deadlines(env, engine, self._waves, self._committer, timeout_secs)
         self._next = NextWave(env, self._batches, self._definitions, self.spout, self._committer)
@@ -124,7 +116,8 @@ class TopologyRunner:
     def calls_in(self, thread: object) -> bool:
         """Return whether user code of this topology is called in a thread: nothing ends while that waits for it."""
         own = (self._waves.thread, self._committer.thread, self.spout.thread)
-        return thread in (*own, *self._env.emitters.threads(), *self._env.commit_threads.threads())
+        env = self._env
+        return thread in (*own, *env.emitters.threads(), *env.commit_threads.threads(), *env.sinks.threads())
 
     def lost(self, error: StormlineError) -> None:
         """Stop at once: this driver owns the topology no longer."""
@@ -158,6 +151,7 @@ class TopologyRunner:
         committed = self._committer.txid_committed
         stored = {txid: batch.metadata for txid, batch in self._batches.after(committed).items()}
         newest = self._batches.known[max(self._batches.known)].metadata if self._batches.known else None
+        self._sinks.start()
         self.spout.resume(newest)
         self._state, actions = coordinator.start(
             committed, stored, self._store.epoch, self._pending_max, self._failures_max
@@ -201,20 +195,20 @@ class TopologyRunner:
         elif isinstance(message, _Lost):
             raise message.error
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: coordinator.Event) -> None:
         self._state, actions = coordinator.step(self._state, event)
         self._take(actions)
 
-    def _take(self, actions: list[Action]) -> None:
+    def _take(self, actions: list[coordinator.Action]) -> None:
         for action in actions:
             if isinstance(action, Process):
                 self._next.add(action)
-            elif isinstance(action, AwaitCommit):
+            elif isinstance(action, coordinator.AwaitCommit):
                 assert self._batches.known[action.result.attempt.transaction_id].fixed
                 self._committer.add(action.result)
-            elif isinstance(action, Revoke):
+            elif isinstance(action, coordinator.Revoke):
                 self._committer.revoke(action.txid)
-            elif isinstance(action, GiveUp):
+            elif isinstance(action, coordinator.GiveUp):
                 raise too_many_attempts(self._env.plan.topology_id, action.attempt, action.failures, action.cause)
 
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
@@ -226,6 +220,7 @@ class TopologyRunner:
         log.log(level, "attempt %s fails and is replayed: %s", attempt, failure.message)
         self._poison = None
         self._step(Failed(attempt, failure, failure.counts))
+        self._sinks.failed(attempt.transaction_id)
         self.progress.replays += coordinator.next_txid(self._state) - attempt.transaction_id
         failures = self._state.active[attempt.transaction_id].failures
         self._next.wait(max(wait_secs, self._backoff.batch_failed(failures)))
@@ -288,12 +283,14 @@ class TopologyRunner:
             self._definitions.take(told[result.attempt], result)
         bad = next((i for i, r in enumerate(current) if r.failure is not None), len(current))
         good = current[:bad]
+        self._sinks.leave(ended.result.attempts, good)
         fixed = self._definitions.fixed(told, good)
         if fixed:
             stale = self._definitions.stale_after(min(fixed), self._committer.txid_begun)
             if stale:
                 self._batches.fix(stale)
             self.spout.named(self._batches.fix, fixed)
+        self._sinks.fixed(good)
         if bad < len(current):
             failed = current[bad]
             assert failed.failure is not None
@@ -368,7 +365,7 @@ class TopologyRunner:
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
         self._committer.close()
-        closes = (self._close_spout, self._engine.close, self._env.close)
+        closes = (self._close_spout, self._engine.close, self._sinks.close, self._env.close)
         close_all(self._world, self._env.plan.topology_id, closes, self._give_up)
         self._store.close()
 

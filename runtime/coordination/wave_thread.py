@@ -35,13 +35,23 @@ class WaveEnded:
 
 
 class WaveThread:
-    """One wave at a time. One thread for all of them, since Spark ties a job's properties to its thread."""
+    """One wave at a time. One thread for all of them, since Spark ties a job's properties to its thread.
+
+    Args:
+        process: what processes a wave; None: the engine alone.
+    """
 
     def __init__(
-        self, world: World, engine: Engine, on_end: Callable[[WaveEnded], None], timeout_secs: float | None
+        self,
+        world: World,
+        engine: Engine,
+        on_end: Callable[[WaveEnded], None],
+        timeout_secs: float | None,
+        process: Callable[[Wave], WaveResult] | None = None,
     ) -> None:
         self._world = world
         self._engine = engine
+        self._process = process or engine.process
         self._on_end = on_end
         self._timeout_secs = timeout_secs
         self._todo: Queue[Wave | None] = world.queue()
@@ -66,7 +76,7 @@ class WaveThread:
         while (wave := self._todo.get()) is not None:
             begun = self._world.monotonic()
             try:
-                ended = WaveEnded(wave, self._engine.process(wave), secs=self._world.monotonic() - begun)
+                ended = WaveEnded(wave, self._process(wave), secs=self._world.monotonic() - begun)
             except EngineFailure as error:
                 ended = WaveEnded(wave, None, error)
             except BaseException as error:  # ours, not the user's: whatever it is, the topology must hear of it

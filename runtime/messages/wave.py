@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stormline.runtime.messages.sink_handle import Handles
 from stormline.runtime.messages.wave_room import BYTES_MAX
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.topology.attempt import TransactionAttempt
@@ -111,7 +112,10 @@ class DeferredTask:
 
 @dataclass(slots=True)
 class AttemptResult:
-    """What the processing phase of one attempt gave."""
+    """What the processing phase of one attempt gave.
+
+    `handles`: of what it has pre-committed in sinks, or of what was decided before where its batch is frozen.
+    """
 
     attempt: TransactionAttempt
     failure: Failure | None = None
@@ -119,6 +123,7 @@ class AttemptResult:
     rows: int = 0
     deferred: dict[int, DeferredTask] = field(default_factory=dict)
     metrics: Readings = field(default_factory=dict)
+    handles: Handles = ()
 
 
 @dataclass(slots=True)

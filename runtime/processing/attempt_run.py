@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, WaveAttempt
 from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask
 from stormline.runtime.tasks.collector import TaskCollector
@@ -31,6 +32,11 @@ class AttemptRun:
         if given is None:
             given = self.result.deferred[task] = DeferredTask()
         return given
+
+    def take_handle(self, handle: SinkHandle | None) -> None:
+        """Report what a task has pre-committed in a sink, also where the attempt fails: the driver aborts it then."""
+        if handle is not None:
+            self.result.handles = (*self.result.handles, handle)
 
     @property
     def failed(self) -> bool:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable
 
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.stage_runner import SlotReport
+from stormline.runtime.processing.slot_report import SlotReport
 from stormline.topology.readings import merge_into
-
-
-def read_report(block: bytes) -> SlotReport:
-    """Return a report that came back in Spark's own channel."""
-    report = pickle.loads(memoryview(block)[1:])
-    assert isinstance(report, SlotReport), report
-    return report
 
 
 def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> WaveResult:
@@ -39,6 +31,7 @@ def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> 
             merged.partitions.update(part.partitions)
             merged.rows += part.rows
             merge_into(merged.metrics, part.metrics)
+            merged.handles += part.handles
             for task, deferred in part.deferred.items():
                 merged.deferred[task] = _together(merged.deferred.get(task), deferred)
     spout = layout.plan.spout.id

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import cloudpickle
-
-from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.messages.wave import Failure, Wave
 from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
 from stormline.runtime.processing.attempt_run import AttemptRun
 from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.slot_report import SlotReport, pack_report
 from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, Share, begin_batch
 from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
@@ -38,26 +36,6 @@ KEPT_ROWS_MAX = 65_536
 """Rows that one slot keeps of one attempt for a stage that is left out of the wave: more are better executed there."""
 
 
-@dataclass(slots=True)
-class SlotReport:
-    """What one slot of one stage tells the driver at its end.
-
-    `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
-    that it kept for the commit phase, by the stage that would have received them. `execution`: which of this slot this
-    was; `read_from`: those of other slots whose blocks it read, by (stage, slot). `overfull`: stages left out for which
-    it would have had to keep more than it may.
-    """
-
-    stage: int
-    slot: int
-    execution: bytes
-    attempts: list[AttemptResult]
-    busy_secs: float = 0.0
-    rows_of: dict[int, int] = field(default_factory=dict)
-    read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    overfull: set[int] = field(default_factory=set)
-
-
 class _Way(NamedTuple):
     """What the routes of one task over one edge share: one a wave, so that small batches are spread evenly too."""
 
@@ -79,7 +57,8 @@ class StageRunner:
         self._stage = stage
         self._slot = slot
         self._origin = blocks.Origin(env.epoch, wave.number)
-        execution = env.world.random_below(1 << 64).to_bytes(8, "big")
+        self._execution = env.world.random_below(1 << 64)
+        execution = self._execution.to_bytes(8, "big")
         self._outbox = Outbox(self._origin, (stage, slot, execution), layout.places.__getitem__)
         self._runs = [AttemptRun(i, wave_attempt) for i, wave_attempt in enumerate(wave.attempts)]
         self._received: dict[blocks.Count, int] = {}
@@ -115,7 +94,7 @@ class StageRunner:
         if self._received:
             self._report.rows_of[self._stage] = sum(self._received.values())
         self._report.busy_secs = watch.secs()
-        yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
+        yield 0, pack_report(self._report)
 
     # ------------------------------------------------------------------------------------ spout
 
@@ -237,7 +216,9 @@ class StageRunner:
         component = self._env.component_of(task)
         planned = self._plan.components[component]
         collector = self._collector(run, planned, task)
-        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail)
+        made = begin_batch(
+            self._env, component, task, run.attempt, collector, run.fail, run.wave_attempt.frozen, self._execution
+        )
         if made is not None:
             run.tasks[task] = made
         return made
@@ -357,6 +338,8 @@ class StageRunner:
             self._guarded(run, planned.id, task, "execute", self._gather, run, bolt_task, task)
         elif not bolt_task.finish():
             return
+        elif isinstance(bolt_task, BatchBoltTask) and bolt_task.turn is not None:
+            run.take_handle(bolt_task.turn.handle)
         if bolt_task.context.metrics is not None and not run.failed:
             self._guarded(run, planned.id, task, "its metrics", bolt_task.count_into, run.result.metrics)
 

@@ -10,6 +10,7 @@ from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.gathered import pack_gathered
 from stormline.runtime.tasks.other_state import OtherState
+from stormline.runtime.tasks.sink_turn import TaskSinkTurn
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_batch_bolt, tell_of_emits
@@ -22,7 +23,9 @@ from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBa
 from stormline.topology.gathering import gathered_by
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
+from stormline.topology.transaction_label import TransactionLabel, label_scope
 from stormline.topology.tuples import Tuple, TupleSource
+from stormline.topology.two_phase_bolt import TwoPhaseCommitter
 
 OnFailure = Callable[[Failure], None]
 
@@ -109,9 +112,11 @@ class BatchBoltTask(_BoltTask):
         on_failure: OnFailure,
         gathers: Sequence[str] | None,
         world: World,
+        turn: TaskSinkTurn | None = None,
     ) -> None:
         super().__init__(of, collector, context, on_failure)
         self.bolt = bolt
+        self.turn = turn
         self._gathers = gathers
         self._executes = hooked_batch_bolt(bolt, context, collector, world)
         self._who = "" if gathers is None else f"bolt {of.component!r} ({type(bolt).__name__}), task {of.task},"
@@ -144,8 +149,10 @@ class BatchBoltTask(_BoltTask):
         self.context.count_into(readings)
 
     def clean_up(self) -> None:
-        """Clean up the hooks that the bolt has added."""
+        """Clean up the hooks that the bolt has added; drop what it has begun in a sink, and not pre-committed."""
         self.context.clean_up()
+        if self.turn is not None:
+            self.turn.roll_back()
 
     def gathered(self, registry: Registry) -> bytes:
         """Return what the commit phase needs of a deferred bolt; raise `NotGathered` where it cannot travel."""
@@ -183,10 +190,17 @@ def begin_batch(
     attempt: TransactionAttempt,
     collector: TaskCollector,
     on_failure: OnFailure,
+    decided: bool = False,
+    execution: int = 0,
 ) -> BatchBoltTask | BasicBoltTask | None:
-    """Return the task, prepared; None when preparing it has failed the attempt."""
+    """Return the task, prepared; None when preparing it has failed the attempt.
+
+    Args:
+        decided: of the attempt's batch nothing is written into sinks: what was, is to be committed (rule R3).
+        execution: random number of this execution of the slot, by which its transactions are named (rule R1).
+    """
     of = UserCode(component, task, attempt, env.calls)
-    made = run_guarded(of, "prepare", _prepared, env, of, collector, on_failure)
+    made = run_guarded(of, "prepare", _prepared, env, of, collector, on_failure, decided, execution)
     if isinstance(made, Failure):
         on_failure(made)
         return None
@@ -194,7 +208,12 @@ def begin_batch(
 
 
 def _prepared(
-    env: TaskEnvironment, of: UserCode, collector: TaskCollector, on_failure: OnFailure
+    env: TaskEnvironment,
+    of: UserCode,
+    collector: TaskCollector,
+    on_failure: OnFailure,
+    decided: bool,
+    execution: int,
 ) -> BatchBoltTask | BasicBoltTask:
     component, task, attempt, _ = of
     assert task is not None
@@ -205,7 +224,13 @@ def _prepared(
         return BasicBoltTask(basic, of, collector, context, on_failure)
     bolt, context = env.fresh_bolt(component), env.context(component, task).for_attempt()
     add_auto_hooks(context)
+    turn = None
+    if isinstance(bolt, TwoPhaseCommitter):
+        scope = label_scope(env.plan.topology_id, component)
+        label = TransactionLabel(scope, attempt.transaction_id, env.epoch, attempt.attempt_id, task, execution)
+        turn = TaskSinkTurn(component, env.sink(component, task), bolt.semantic, label, env.registry, decided)
+        bolt.turn = turn
     bolt.prepare(env.conf(component), context, collector, attempt)
     collector.flush()
     gathers = gathered_by(planned.component.obj) if planned.deferred else None
-    return BatchBoltTask(bolt, of, collector, context, on_failure, gathers, env.world)
+    return BatchBoltTask(bolt, of, collector, context, on_failure, gathers, env.world, turn)

@@ -14,6 +14,7 @@ from typing import Any
 
 from stormline.runtime.tasks.commit_participants import CommitParticipants, CommitResources
 from stormline.runtime.tasks.commit_threads import CommitThreads
+from stormline.runtime.tasks.driver_sinks import DriverSinks
 from stormline.runtime.tasks.emitters import Emitters
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.tasks.task_hooks import add_auto_hooks, hooked_basic_bolt
@@ -37,6 +38,8 @@ from stormline.topology.serialization import Registry
 from stormline.topology.spout_parts import EMITTER, check_part
 from stormline.topology.streams import StreamDeclaration
 from stormline.topology.tuples import TupleSource
+from stormline.topology.two_phase_bolt import sink_of
+from stormline.topology.two_phase_commit import TwoPhaseCommitSink
 
 log = logging.getLogger("stormline")
 
@@ -115,6 +118,9 @@ class TaskEnvironment:
         self.commit_threads = CommitThreads(world)
         self.commit_resources = resources or CommitResources(world)
         self.groups = commit_groups(plan)
+        self.sinks = DriverSinks(world, plan, self.conf, self.context)
+        """In the driver; on the executors each task has its own: see `sink`."""
+        self._task_sinks: dict[int, TwoPhaseCommitSink] = {}
         self.calls = Calls(world)
         self.closed = world.event()
         self._keys: dict[int, Key] = {}
@@ -177,10 +183,16 @@ class TaskEnvironment:
         declared, plain = self._declared_bolts.get(component) or self._declared_bolt(component)
         if plain:
             held = vars(declared)
+            made: AnyBatchBolt = object.__new__(type(declared))
             if _ATOMS.issuperset(map(type, held.values())):  # all that copy.copy would do, in a fraction of the time
-                made: AnyBatchBolt = object.__new__(type(declared))
                 if held:  # an object whose __dict__ nobody has asked for is quicker to work with
                     vars(made).update(held)
+                return made
+            if not hasattr(declared, "__deepcopy__"):  # likewise all that copy.deepcopy would do
+                memo = {id(declared): made}
+                own = vars(made)
+                for name, value in held.items():
+                    own[name] = value if type(value) in _ATOMS else copy.deepcopy(value, memo)
                 return made
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared
@@ -208,6 +220,17 @@ class TaskEnvironment:
             made.prepare(self.conf(component), context)
             bolt = self._basic_bolts.setdefault(task, hooked_basic_bolt(made, context, self.world))
         return bolt
+
+    def sink(self, component: str, task: int) -> TwoPhaseCommitSink:
+        """Return the two-phase sink of a task, opened once in this process."""
+        sink = self._task_sinks.get(task)
+        if sink is None:
+            bolt = sink_of(self.plan.components[component].component)
+            assert bolt is not None
+            made = copy.deepcopy(bolt.sink)
+            made.open(self.conf(component), self.context(component, task))
+            sink = self._task_sinks.setdefault(task, made)
+        return sink
 
     def _made_emitter(self, task: int) -> Any:
         spout = self.plan.spout
@@ -309,6 +332,8 @@ class TaskEnvironment:
         closes = [partial(self.commit_threads.run, task, bolt.cleanup) for task, bolt in self._basic_bolts.items()]
         self._basic_bolts = {}
         closes += [*self.emitters.closes(), self.commit_threads.close, *self.commit_resources.closes()]
+        closes += [*self.sinks.closes(), *(sink.close for sink in self._task_sinks.values())]
+        self._task_sinks = {}
         closes += [context.clean_up for context in list(self._contexts.values())]
         for close in closes:
             try:

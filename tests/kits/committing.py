@@ -27,6 +27,7 @@ class Run:
     def __init__(self, env: Any, result: AttemptResult, engine: Any) -> None:
         self.attempt = result.attempt
         self.abandoned = False
+        self.only_sinks_left = False
         self.script: Callable[[Run], Failure | None] = engine.get(result.attempt.transaction_id, lambda run: None)
         self.trail: list[Any] = env.trail
 
@@ -36,6 +37,9 @@ class Run:
 
     def abandon(self) -> None:
         self.abandoned = True
+
+    def end_soon(self) -> None:
+        self.trail.append(("soon", str(self.attempt)))
 
     def where(self) -> str:
         return "the call that this run is in"

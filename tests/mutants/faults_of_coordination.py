@@ -101,7 +101,7 @@ COORDINATION = (
         "A wave begins where the last committed batch ended, not where the batch before its first one ended.",
         DEFINITIONS,
         "before = self._batches.known.get(txid - 1)",
-        "before = self._batches.known.get(min(self._batches.known))",
+        "before = self._batches.known.get(min(self._batches.known, default=txid))",
     ),
     Mutant(
         "failed-commit-not-revoked",

@@ -52,8 +52,8 @@ GROUPS = (
         "2 sameness",
         "What fixes a batch does not say in how large a group it may commit.",
         "runtime/coordination/batch_definitions.py",
-        "result.partitions, wave_attempt.commit_id, self._group_max",
-        "result.partitions, wave_attempt.commit_id, 1",
+        "result.partitions, commit_id, self._group_max, handles",
+        "result.partitions, commit_id, 1, handles",
     ),
     Mutant(
         "a-commit-forgets-what-began-behind-it",

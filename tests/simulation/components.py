@@ -26,6 +26,7 @@ from stormline.state import NonTransactionalMap, OpaqueMap, StateMap, Transactio
 from stormline.topology.plan import Plan
 from tests.simulation import source
 from tests.simulation.databases import Row, Token, send, token_of
+from tests.simulation.sinks import sink_bolt
 from tests.simulation.source import fail_on_order, sleep_on_order
 from tests.simulation.stores import STORE
 from tests.simulation.world import world
@@ -287,6 +288,7 @@ class Shape:
     locked: bool
     declared: bool
     kept: bool = False
+    sunk: bool = False
 
 
 @cache
@@ -307,6 +309,8 @@ def plan_of(shape: Shape) -> Plan:
     if shape.placed:
         keyed.add_configuration("topology.commit.placement", "executors")
         ledger.add_configuration("topology.commit.placement", "executors")
+    if shape.sunk:
+        builder.set_bolt("sink", sink_bolt(), 2).shuffle_grouping("mix")
     config = Config()
     config.register_serialization(Key)
     return compile_topology(builder.build_topology(), config)

@@ -16,6 +16,8 @@ TASK_FAULTS = (*RERUN_FAULTS, "task: late")
 WAVE_FAULTS = ("job: failed", "job: no report", "job: executor lost")
 COMMIT_FAULTS = (*WAVE_FAULTS, "job: zombie")
 USER_FAULTS = ("bolt: failed", "emitter: failed", "coordinator: failed", "committer: failed")
+SINK_FAULTS = ("sink: refused", "sink: lost reply", "sink: slow")
+PREPARE_FAULTS = ("sink: PREPARE refused", "sink: PREPARE unanswered", "sink: late PREPARE")
 HANGS = ("emitter: hangs", "coordinator: hangs", "committer: hangs")
 BUGS = ("bolt: bug", "committer: bug")
 DRIVER_FAULTS = ("zookeeper: outage", "driver: killed", "driver: paused", "driver: second", "driver: stopped")
@@ -53,6 +55,13 @@ WEIGHTS = {
 STORE_WEIGHTS = {"driver: killed in a COMMIT": 0.2}
 """As `WEIGHTS`; of these faults all weights are the same."""
 
+SINK_WEIGHTS = {
+    **dict.fromkeys(SINK_FAULTS, 0.06),
+    **dict.fromkeys(PREPARE_FAULTS, 0.04),
+    "sink: forgets": 0.004,
+}
+"""As `STORE_WEIGHTS`."""
+
 
 class Faults:
     """Draws the faults of one seed. `on` is false where none may happen any more."""
@@ -65,7 +74,7 @@ class Faults:
         scale = random.choice((0.3, 1.0, 1.0, 2.0))
         self._chances = {
             kind: weight * scale * random.choice((0.0, 0.3, 1.0, 1.0, 3.0)) for kind, weight in WEIGHTS.items()
-        } | {kind: weight * scale for kind, weight in STORE_WEIGHTS.items()}
+        } | {kind: weight * scale for kind, weight in (STORE_WEIGHTS | SINK_WEIGHTS).items()}
 
     def strikes(self, kind: str) -> bool:
         """Return whether this fault happens here and now, and count it."""

@@ -201,6 +201,7 @@ class Oracle:
         batch = unseal(data, PLAIN, f"batch {txid}")
         if txid in self._frozen and batch != self._frozen[txid]:
             self.broken(f"law 2: batch {txid} was stored anew after an effect: {batch}, before {self._frozen[txid]}")
+        self._world.sinks.check_stored(txid, batch)
         self.stored[txid] = batch
 
     def _check_commit(self, data: bytes | None) -> None:
@@ -220,6 +221,7 @@ class Oracle:
             )
         expected = self.expected(self.stored[txid])
         self._world.note(f"zookeeper: {txid} is committed: {expected}")
+        self._world.sinks.check_record(txid, self.stored[txid], expected)
         contents: dict[tuple[Row, ...], str] = {}
         for table in () if stored else TABLES:
             effects = {key: rows for key, rows in self._effects.get(txid, {}).items() if key[0] == table}
@@ -365,11 +367,13 @@ class Oracle:
 
     def drained(self) -> bool:
         """Return whether all that the source holds is committed."""
-        return all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
+        committed = all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
+        return committed and self._world.sinks.settled
 
     def check_databases(self) -> None:
         """See that each offset is in each table once."""
         expected = [(p, offset) for p, end in enumerate(self._world.source.ends) for offset in range(end)]
+        self._world.sinks.check_content(expected)
         if self.steps.group_max is not None:
             self.steps.check_content(self._world.store.content(), expected)
             return

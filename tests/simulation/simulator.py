@@ -28,7 +28,13 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_o
 from stormline.runtime.zookeeper.store import ZooKeeperStateStore
 from stormline.state.errors import StoreMismatch
 from stormline.topology.commit_groups import commit_groups
-from stormline.topology.config import COMMIT_GROUP_MAX, MAX_BATCH_ATTEMPTS, MAX_SPOUT_PENDING, MESSAGE_TIMEOUT_SECS
+from stormline.topology.config import (
+    COMMIT_GROUP_MAX,
+    MAX_BATCH_ATTEMPTS,
+    MAX_SPOUT_PENDING,
+    MESSAGE_TIMEOUT_SECS,
+    SINK_SWEEP_SECS,
+)
 from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
 from tests.simulation.components import SPOUTS, Shape, plan_of
@@ -38,6 +44,7 @@ from tests.simulation.faults import DRIVER_FAULTS
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.scheduler import Process
+from tests.simulation.sinks import LOST, SinkServer
 from tests.simulation.source import Source
 from tests.simulation.stand_ins import handed_in, sealed_off
 from tests.simulation.stores import StoreServer
@@ -60,6 +67,11 @@ SET_BACK = 0.3
 
 STORED = 0.35
 """In so many of the histories whose commits are not on the executors the bolts store in a store."""
+
+SUNK = 0.4
+"""In so many of all others a bolt writes into a two-phase sink, too; their state is never set back."""
+
+SWEEP_SECS = 5.0
 
 Backup = tuple[dict[str, Node], Any]
 STOPPING_SECS = 30.0
@@ -155,6 +167,9 @@ class Driver:
         if world.databases.set_back and isinstance(error, TopologyFailed) and any(m in str(error) for m in mismatch):
             world.oracle.told = True
             return
+        if world.sinks.forgotten and isinstance(error, TopologyFailed) and LOST in str(error):
+            world.oracle.told = True
+            return
         bug = isinstance(error, TopologyFailed) and BUG not in str(error)
         if error is not None and (bug or not isinstance(error, expected)):
             world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
@@ -185,13 +200,15 @@ class Simulator:
             MAX_SPOUT_PENDING: self.pending_max,
             MESSAGE_TIMEOUT_SECS: random.choice((0.7, 3.0)),
         }
+        if self.shape.sunk:
+            seed_config[SINK_SWEEP_SECS] = SWEEP_SECS
         if random.random() < 0.1 and "opaque" not in self.shape.spout:  # opaque ones wait until they read the same
             seed_config[MAX_BATCH_ATTEMPTS] = 6
         self.plan = dataclasses.replace(plan, config={**plan.config, **seed_config})
         self.drivers: list[Driver] = []
         self.calm_from = float("inf")
         self._backup: Backup | None = None
-        self._sets_back = random.random() < SET_BACK
+        self._sets_back = random.random() < SET_BACK and not self.shape.sunk
         self._restoring = False
         self._started = 0
         group_max = commit_groups(self.plan_of_driver(0)).size_max if self.shape.kept else None
@@ -199,13 +216,16 @@ class Simulator:
         world.store = StoreServer(world)
         world.zookeeper = ZooKeeper(world, self._applied)
         world.databases = Databases(world)
+        world.sinks = SinkServer(world)
         world.source = Source(world.faults)
         world.oust = self._oust
 
     def _stored(self, shape: Shape) -> Shape:
         """Let bolts store in a store, in some of the histories: drawn apart, so that all others stay what they are."""
         chance = Random(f"{self.world.seed} stores").random()
-        return dataclasses.replace(shape, kept=not shape.placed and chance < STORED)
+        kept = not shape.placed and chance < STORED
+        sunk = not kept and Random(f"{self.world.seed} sinks").random() < SUNK
+        return dataclasses.replace(shape, kept=kept, sunk=sunk)
 
     def plan_of_driver(self, number: int) -> Plan:
         """Return the plan as one driver has it: each may have groups of another size, 0 the largest."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.simulation.databases import Databases
     from tests.simulation.kazoo_client import SimKazooClient
     from tests.simulation.oracle import Oracle
+    from tests.simulation.sinks import SinkServer
     from tests.simulation.source import Source
     from tests.simulation.stores import StoreServer
     from tests.simulation.zookeeper import ZooKeeper
@@ -30,6 +31,7 @@ class World(Scheduler):
     zookeeper: ZooKeeper
     databases: Databases
     store: StoreServer
+    sinks: SinkServer
     oracle: Oracle
     oust: Callable[[], None]
 

@@ -12,7 +12,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
-@pytest.mark.parametrize("name", ["porting.md", "sources.md", "spouts.md", "state.md"])
+@pytest.mark.parametrize("name", ["porting.md", "sources.md", "spouts.md", "state.md", "two_phase_commit.md"])
 def test_the_python_blocks_of_a_page_run_one_after_another(name: str, tmp_path: Path) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
     blocks = list(re.finditer(r"```python\n(.*?)```", text, re.DOTALL))

@@ -1,0 +1,121 @@
+"""DriverSinks: the two-phase sinks of one topology in the driver, where they commit, abort and list."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TypeVar
+
+from stormline.runtime.errors import SinkMissing
+from stormline.runtime.messages.sink_handle import SinkHandle
+from stormline.runtime.tasks.task_context import TaskContext
+from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.world import Thread, World
+from stormline.topology.contracts import Conf
+from stormline.topology.plan import Plan
+from stormline.topology.two_phase_bolt import TwoPhaseCommitter, sink_of
+from stormline.topology.two_phase_commit import CommitOutcome, TwoPhaseCommitSink
+
+T = TypeVar("T")
+
+
+class _DriverSink:
+    """One sink, opened in its first call, and the thread in which it is called."""
+
+    def __init__(self, world: World, component: str, bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> None:
+        self._bolt = bolt
+        self._conf = conf
+        self._context = context
+        self._opened: TwoPhaseCommitSink | None = None
+        self.thread = OwnThread(world, f"stormline-sink-{component}")
+
+    def call(self, method: Callable[[TwoPhaseCommitSink], T]) -> T:
+        """Call the sink in its thread, and wait."""
+        return self.thread.call(lambda: method(self._open()))
+
+    def _open(self) -> TwoPhaseCommitSink:
+        if self._opened is None:
+            sink = copy.deepcopy(self._bolt.sink)
+            sink.open(self._conf, self._context)
+            self._opened = sink
+        return self._opened
+
+    def close(self) -> None:
+        """Close the sink, if it was opened; its thread ends."""
+        try:
+            if self._opened is not None:
+                self.thread.call(self._opened.close)
+        finally:
+            self.thread.close()
+
+
+class DriverSinks:
+    """One sink for each bolt that writes into one, for as long as the topology runs; each is called in one thread.
+
+    Args:
+        conf, context: those of a component, and of one of its tasks.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        plan: Plan,
+        conf: Callable[[str], Conf],
+        context: Callable[[str, int], TaskContext],
+    ) -> None:
+        self._world = world
+        self._plan = plan
+        self._conf = conf
+        self._context = context
+        self.components = tuple(name for name, planned in plan.components.items() if sink_of(planned.component))
+        self._sinks: dict[str, _DriverSink] = {}
+        self._lock = world.lock()  # nobody's code runs under it: it may hang
+
+    def call(self, component: str, method: Callable[[TwoPhaseCommitSink], T]) -> T:
+        """Call the sink of a bolt in its thread, and wait; raise what it raises.
+
+        Raises:
+            SinkMissing: the bolt writes into none.
+        """
+        return self._of(component).call(method)
+
+    def _of(self, component: str) -> _DriverSink:
+        planned = self._plan.components.get(component)
+        bolt = None if planned is None else sink_of(planned.component)
+        if bolt is None or planned is None:
+            raise SinkMissing(
+                f"a two-phase transaction of bolt {component!r} is stored, and topology {self._plan.topology_id!r} has "
+                "no such bolt any more, or not as a TwoPhaseCommitBolt: nobody could commit or abort it. Declare it "
+                "as it was until the transaction is committed, and change it then"
+            )
+        with self._lock:
+            if component not in self._sinks:
+                context = self._context(component, planned.tasks[0])
+                self._sinks[component] = _DriverSink(self._world, component, bolt, self._conf(component), context)
+            return self._sinks[component]
+
+    def commit(self, handle: SinkHandle, own: bool) -> CommitOutcome:
+        """Commit what was decided, by this driver (`own`) or by one before it."""
+        data = handle.data
+
+        def commit(sink: TwoPhaseCommitSink) -> CommitOutcome:
+            return sink.commit(data) if own else sink.recover_and_commit(data)
+
+        return self.call(handle.component, commit)
+
+    def abort(self, handle: SinkHandle, own: bool) -> None:
+        """Drop what was pre-committed and never decided, by this driver's attempts (`own`) or by others'."""
+        data = handle.data
+        self.call(handle.component, lambda sink: sink.abort(data) if own else sink.recover_and_abort(data))
+
+    def threads(self) -> list[Thread]:
+        """Return the threads in which sinks are called."""
+        with self._lock:
+            return [sink.thread.thread for sink in self._sinks.values()]
+
+    def closes(self) -> list[Callable[[], None]]:
+        """Return what closes each sink, and forget them."""
+        with self._lock:
+            closes: list[Callable[[], None]] = [sink.close for sink in self._sinks.values()]
+            self._sinks = {}
+            return closes

@@ -1,0 +1,401 @@
+"""What topologies make of two-phase sinks that fail, forget and list, and of drivers that die: rules R1 to R8.
+
+The rules are those of docs/two_phase_commit.md. Law 1 (order).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stormline import (
+    BaseTransactionalBolt,
+    CommitOutcome,
+    Fields,
+    InProcessCluster,
+    MemoryTransactionalSpout,
+    Semantic,
+    TransactionalTopologyBuilder,
+    TwoPhaseCommitBolt,
+)
+from stormline.runtime.errors import Fenced, SinkMissing, StateTooLarge, TopologyFailed
+from stormline.runtime.state.memory_store import MemoryStateServer
+from stormline.state import MemoryTwoPhaseSink
+from tests.kits.components import LEDGERS, Fault, Store, eventually
+from tests.kits.two_phase import ScriptedSink, fresh, sunk, txid_of
+
+CONFIG = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05}
+ALL = [(n,) for n in range(20)]
+
+
+def run(topology: Any, server: MemoryStateServer | None = None, config: Any = None) -> MemoryStateServer:
+    """Run until all is committed."""
+    server = server or MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        cluster.submit_topology("t", {**CONFIG, **(config or {})}, topology).await_drained(60)
+    return server
+
+
+def settled(sink: ScriptedSink) -> None:
+    """See each row visible once, transaction after transaction, and nothing left behind."""
+    assert sorted(sink.rows) == ALL
+    order = [txid_of(label) for label in sink.committed]
+    assert order == sorted(order), "law 1: in the order of transactions"
+    assert sink.prepared == []
+
+
+def dies(server: MemoryStateServer, topology: Any) -> None:
+    """Run until the driver is fenced, as on order: its state goes on without it."""
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, topology)
+        with pytest.raises(Fenced):
+            handle.await_drained(60)
+
+
+@pytest.mark.parametrize("opaque", [False, True])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_each_row_becomes_visible_once_in_order(opaque: bool, tasks: int) -> None:
+    sink = fresh("plain")
+    run(sunk(sink, tasks=tasks, opaque=opaque))
+    settled(sink)
+    assert sink.aborted == []
+    assert sink.script.asked("commit") == sorted(sink.script.asked("commit"))
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("call", ["begin", "invoke", "pre_commit"])
+def test_what_fails_before_the_decision_is_written_again_and_what_is_left_is_aborted(call: str, after: bool) -> None:
+    """R6: also where nobody heard that it had been pre-committed."""
+    sink = fresh("fails")
+    sink.script.fail(call, 2, after)
+    run(sunk(sink))
+    settled(sink)
+    if call == "pre_commit" and after:
+        assert 2 in map(txid_of, sink.aborted)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_commit_that_gets_no_answer_is_asked_again_and_nothing_is_written_again(after: bool) -> None:
+    """R3."""
+    sink = fresh("unanswered")
+    sink.script.fail("commit", 2, after, times=2)
+    run(sunk(sink, tasks=1))
+    settled(sink)
+    assert sink.script.asked("commit").count(2) == 3
+    assert sink.script.asked("pre_commit").count(2) == 1
+
+
+def test_retry_means_the_same_as_a_failed_commit() -> None:
+    sink = fresh("retry")
+    sink.script.on("commit", 1, lambda: CommitOutcome.RETRY)
+    run(sunk(sink, tasks=1))
+    settled(sink)
+    assert sink.script.asked("commit").count(1) == 2
+
+
+def test_where_a_committer_fails_the_handles_are_used_again_and_the_rows_are_not_written_twice() -> None:
+    """R3: a plain committer in the same topology forces a replay after the decision; later batches are written anew."""
+    sink = fresh("beside")
+    LEDGERS.pop("beside", None)
+
+    def beside(builder: Any) -> None:
+        builder.set_bolt("store", Store("beside", Fault("after", 2, attempts=2))).global_grouping("spout")
+
+    run(sunk(sink, tasks=1, beside=beside))
+    settled(sink)
+    assert sorted(LEDGERS["beside"].all()) == list(range(20))
+    assert [attempt.transaction_id for attempt in LEDGERS["beside"].finished].count(2) == 3, "two of them failed"
+    assert sink.script.asked("pre_commit").count(2) == 1, "a decided batch is not written again"
+    assert 2 not in map(txid_of, sink.aborted)
+
+
+def test_the_handles_of_a_failed_batch_and_of_all_later_ones_are_aborted_before_they_are_emitted_again() -> None:
+    """R6."""
+    sink = fresh("later")
+
+    class FailsOnceTheNextIsThere(Store):
+        """The commit of the first fails when the second has been pre-committed."""
+
+        def finish_batch(self) -> None:
+            if self.attempt.attempt_id == 1 and self.attempt.transaction_id == 1:
+                eventually(lambda: 2 in sink.script.asked("pre_commit"))
+            super().finish_batch()
+
+    def beside(builder: Any) -> None:
+        store = FailsOnceTheNextIsThere("later", Fault("after", 1, attempts=1))
+        builder.set_bolt("store", store).global_grouping("spout")
+
+    LEDGERS.pop("later", None)
+    run(sunk(sink, tasks=1, beside=beside))
+    settled(sink)
+    again = [i for i, asked in enumerate(sink.script.trail) if asked == ("begin", 2)]
+    assert len(again) == 2
+    assert ("abort", 2) in sink.script.trail[again[0] : again[1]]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("opaque", [False, True])
+def test_a_driver_that_dies_in_a_commit_leaves_the_rest_to_the_next_one(after: bool, opaque: bool) -> None:
+    """R4 and R5: what was decided is committed first, what is older and undecided is aborted."""
+    sink, server = fresh("dies"), MemoryStateServer()
+    sink.script.on("commit", 2, lambda: server.vanish("t"), after)
+    topology = sunk(sink, opaque=opaque)
+    dies(server, topology)
+    assert sorted(set(map(txid_of, sink.committed)))[0] == 1
+    run(topology, server)
+    settled(sink)
+    assert 2 not in map(txid_of, sink.aborted), "it was decided"
+    assert sink.script.asked("recover")[0] == 2
+
+
+def test_what_a_driver_left_undecided_is_swept_before_anything_is_written() -> None:
+    """R5: also of transactions on no record at all."""
+    sink, server = fresh("sweeps"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.on("pre_commit", 1, lambda: server.vanish("t"), after=True)
+    dies(server, topology)
+    assert sink.prepared
+    begun = len(sink.script.trail)
+    run(topology, server)
+    settled(sink)
+    trail = sink.script.trail[begun:]
+    assert trail.index(("abort", 1)) < trail.index(("begin", 1))
+
+
+def test_what_a_zombie_pre_commits_late_is_swept() -> None:
+    """R5: the sweep repeats."""
+    sink, server = fresh("zombie"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.on("pre_commit", 1, lambda: server.vanish("t"), after=True)
+    dies(server, topology)
+    (late,) = [label for label in sink.prepared if txid_of(label) == 1]
+    rows: dict[int, Any] = {0: [[n] for n in range(0, 20, 2)], 1: [[n] for n in range(1, 20, 2)]}
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1, partitions=rows))
+        handle.await_drained(60)
+        assert sink.prepared == []
+        sink._memory.prepared[late] = [("a zombie's",)]
+        eventually(lambda: sink.prepared == [])
+    settled(sink)
+
+
+def test_a_sink_that_cannot_list_is_left_what_nobody_reported() -> None:
+    """It says so: the resource drops it by itself. What was reported is aborted all the same."""
+    sink, server = fresh("mute"), MemoryStateServer()
+    sink.script.lists = False
+    topology = sunk(sink, tasks=1)
+    sink.script.on("pre_commit", 1, lambda: server.vanish("t"), after=True)
+    dies(server, topology)
+    left = sink.prepared
+    run(topology, server)
+    assert sorted(sink.rows) == ALL
+    assert set(sink.prepared) <= set(left)
+
+
+def test_an_aborter_touches_nothing_of_a_newer_driver() -> None:
+    """R8: its state was set back, or it is a zombie."""
+    sink = fresh("newer")
+    run(sunk(sink, tasks=1))
+    newer = sink.committed[0].replace("-1-1-", "-1-9-", 1)
+    assert newer != sink.committed[0]
+    sink._memory.prepared[newer] = [("newer",)]
+    foreign = "someone's own"
+    sink._memory.prepared[foreign] = []
+    sink.script.trail.clear()
+    more: dict[int, Any] = {0: [[n] for n in range(0, 24, 2)], 1: [[n] for n in range(1, 24, 2)]}
+    server = MemoryStateServer()
+    run(sunk(sink, tasks=1, partitions=more), server)
+    assert set(sink.prepared) == {newer, foreign}
+
+
+def test_lost_halts_and_says_what_is_known_and_so_does_the_next_driver() -> None:
+    """R7: nothing later is committed, and nothing is written again."""
+    sink, server = fresh("lost"), MemoryStateServer()
+    topology = sunk(sink, tasks=2)
+    sink.script.on("commit", 3, lambda: CommitOutcome.LOST, times=99)
+    for _ in range(2):
+        with InProcessCluster(server) as cluster:
+            handle = cluster.submit_topology("t", CONFIG, topology)
+            with pytest.raises(TopologyFailed) as stopped:
+                handle.await_drained(60)
+        message = str(stopped.value)
+        assert "the sink of bolt 'sink' has lost transaction t_" in message
+        assert "had been pre-committed and decided: its rows are missing" in message
+        assert "Of the same batch are committed: none; not tried since: ['t_" in message
+        assert "stormline transactions abort t_" in message
+        assert max(map(txid_of, sink.committed)) == 2
+        assert sink.script.asked("pre_commit").count(3) <= 2, "once in each of two tasks"
+
+
+def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable() -> None:
+    """Law 10 (stop or replay)."""
+    sink, server = fresh("bug"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.on("commit", 2, lambda: 1 // 0)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, topology)
+        with pytest.raises(TopologyFailed, match="ZeroDivisionError in commit of 'sink'"):
+            handle.await_drained(60)
+    run(topology, server)
+    settled(sink)
+    assert sink.script.asked("pre_commit").count(2) == 1
+
+
+def test_an_outcome_that_is_none_stops_the_topology() -> None:
+    sink = fresh("none")
+    sink.script.on("commit", 1, lambda: "yes")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
+        message = r"commit\(\) of the sink of bolt 'sink' returned 'yes', expected a CommitOutcome"
+        with pytest.raises(TopologyFailed, match=message):
+            handle.await_drained(60)
+
+
+def test_an_empty_batch_prepares_nothing() -> None:
+    """Of two tasks only one gets a row; a global grouping leaves the other none in any batch."""
+    sink = fresh("empty")
+    run(sunk(sink, rows=4, tasks=8))
+    assert sorted(sink.rows) == ALL[:4]
+    assert len(sink.committed) == 4, "four rows, four tasks of eight"
+    assert sink.script.asked("begin") == [1] * 4
+
+
+def test_a_stop_does_not_wait_for_a_sink_that_cannot_commit_and_the_next_run_commits() -> None:
+    sink, server = fresh("stops"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.fail("commit", 2, times=1000)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, topology)
+        eventually(lambda: sink.script.asked("commit").count(2) > 1)
+        assert handle.txid_committed == 1
+    assert handle.error is None
+    sink.script.orders.clear()
+    run(topology, server)
+    settled(sink)
+    assert sink.script.asked("pre_commit").count(2) == 1
+
+
+def test_a_commit_that_waits_for_its_sink_outlives_the_time_out() -> None:
+    """To replay it would help nobody: only its commit is possible."""
+    sink = fresh("patient")
+    sink.script.fail("commit", 2, times=4)
+    run(sunk(sink, tasks=1), config={"topology.message.timeout.secs": 0.5})
+    settled(sink)
+    assert sink.script.asked("pre_commit").count(2) == 1
+
+
+@pytest.mark.parametrize("semantic", [Semantic.AT_LEAST_ONCE, Semantic.NONE])
+def test_what_need_not_be_exact_is_committed_while_the_batch_is_processed(semantic: Semantic) -> None:
+    """No handle travels, and nothing is decided."""
+    sink = fresh("at once")
+    server = run(sunk(sink, semantic=semantic))
+    assert sorted(sink.rows) == ALL
+    assert sink.prepared == []
+    stored = server.topologies["t"].nodes
+    assert not any(b"handles" in bytes(node) for node in stored.values() if isinstance(node, bytes))
+
+
+def test_at_least_once_writes_again_what_failed_afterwards() -> None:
+    sink = fresh("again")
+    sink.script.fail("commit", 2, after=True)
+    run(sunk(sink, tasks=1, semantic=Semantic.AT_LEAST_ONCE))
+    assert set(sink.rows) == set(ALL)
+    assert len(sink.rows) > len(ALL), "the second batch is there twice"
+
+
+@pytest.mark.parametrize("call", ["begin", "invoke", "pre_commit", "commit"])
+def test_with_none_what_fails_is_logged_and_the_batch_goes_on(call: str, caplog: pytest.LogCaptureFixture) -> None:
+    sink = fresh("careless")
+    sink.script.fail(call, 2)
+    run(sunk(sink, tasks=1, semantic=Semantic.NONE))
+    assert set(sink.rows) < set(ALL)
+    assert len(sink.rows) == len(ALL) - 4
+    assert "bolt 'sink' writes nothing more of t_" in caplog.text
+
+
+def test_handles_that_fit_no_znode_stop_the_topology_and_say_what_to_do() -> None:
+    class Chatty(MemoryTwoPhaseSink):
+        def pre_commit(self, transaction: Any) -> Any:
+            return super().pre_commit(transaction) + "x" * 1_100_000
+
+    sink = Chatty("chatty")
+    sink.clear()
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
+        message = (
+            r"it holds the 1 handles of the two-phase sinks of \['sink'\], all of which must fit into one znode: let "
+            r"pre_commit\(\) return less, such as the name of the transaction, or give the bolts fewer tasks"
+        )
+        with pytest.raises(StateTooLarge, match=message):
+            handle.await_drained(60)
+
+
+def test_a_handle_that_cannot_be_stored_stops_the_topology_and_is_aborted() -> None:
+    class Objects(ScriptedSink):
+        def pre_commit(self, transaction: Any) -> Any:
+            super().pre_commit(transaction)
+            return [object()]
+
+        def abort(self, handle: Any) -> None:
+            self.script.trail.append(("abort", 0))
+
+    fresh("objects")
+    sink = Objects("objects")
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
+        message = (
+            r"pre_commit\(\) of the sink of bolt 'sink' \(Objects\) returned a list that cannot be stored: .*; return "
+            r"plain data, such as the label's text"
+        )
+        with pytest.raises(TopologyFailed, match=message):
+            handle.await_drained(60)
+    assert ("abort", 0) in sink.script.trail
+
+
+def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> None:
+    """Nobody could commit it; the remedy is to declare it as it was."""
+    sink, server = fresh("gone"), MemoryStateServer()
+    sink.script.on("commit", 2, lambda: server.vanish("t"))
+    topology = sunk(sink, tasks=1)
+    dies(server, topology)
+
+    class Swallows(BaseTransactionalBolt):
+        def execute(self, tup: Any) -> None:
+            pass
+
+        def finish_batch(self) -> None:
+            pass
+
+    rows = {p: [[n] for n in range(p, 20, 2)] for p in range(2)}
+    builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout(rows, Fields("n"), 2))
+    builder.set_bolt("sink", Swallows(), 1).shuffle_grouping("spout")
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, builder.build_topology())
+        message = (
+            "a two-phase transaction of bolt 'sink' is stored, and topology 't' has no such bolt any more, or not as a "
+            "TwoPhaseCommitBolt: nobody could commit or abort it. Declare it as it was until the transaction is "
+            "committed, and change it then"
+        )
+        with pytest.raises(TopologyFailed) as stopped:
+            handle.await_drained(60)
+    assert SinkMissing.__name__ in str(stopped.value)
+    assert message in str(stopped.value)
+    run(topology, server)
+    settled(sink)
+
+
+def test_several_sinks_and_a_committer_commit_each_transaction_together() -> None:
+    first, second = fresh("first"), fresh("second")
+    LEDGERS.pop("together", None)
+
+    def beside(builder: Any) -> None:
+        builder.set_bolt("second", TwoPhaseCommitBolt(second), 2).shuffle_grouping("spout")
+        builder.set_bolt("store", Store("together")).global_grouping("spout")
+
+    first.script.fail("commit", 2, after=True)
+    second.script.fail("pre_commit", 3, after=True)
+    run(sunk(first, beside=beside))
+    settled(first)
+    settled(second)
+    assert sorted(LEDGERS["together"].all()) == list(range(20))

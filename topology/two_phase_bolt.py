@@ -1,0 +1,78 @@
+"""TwoPhaseCommitter: what makes a BatchBolt one that writes into a two-phase commit sink; its turn in one attempt."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from stormline.topology.errors import InvalidComponent
+from stormline.topology.topology import Component
+from stormline.topology.tuples import Tuple
+from stormline.topology.two_phase_commit import Semantic, TwoPhaseCommitSink
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class SinkTurn(Protocol):
+    """One task's transaction in one attempt, with the sink that was opened for the task."""
+
+    @abstractmethod
+    def invoke(self, tup: Tuple) -> None:
+        """Write one tuple; the first begins the transaction."""
+
+    @abstractmethod
+    def invoke_batch(self, batch: pyarrow.RecordBatch) -> None:
+        """Write a record batch; the first begins the transaction."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Pre-commit the transaction, if there is one."""
+
+
+class TwoPhaseCommitter:
+    """Marks a BatchBolt that writes into a two-phase commit sink. The engine gives it its `turn` before `prepare`.
+
+    Args:
+        sink (TwoPhaseCommitSink): where to write; nothing of it is opened here.
+        semantic (Semantic): what is promised.
+
+    Raises:
+        InvalidComponent: they are something else.
+    """
+
+    turn: SinkTurn
+
+    def __init__(self, sink: TwoPhaseCommitSink, semantic: Semantic = Semantic.EXACTLY_ONCE) -> None:
+        if not isinstance(sink, TwoPhaseCommitSink):
+            got = f"the class {sink.__name__}" if isinstance(sink, type) else f"a {type(sink).__name__}"
+            raise InvalidComponent(
+                f"{type(self).__name__} got {got} as its sink, expected an object of a kind of TwoPhaseCommitSink"
+            )
+        try:
+            self.semantic = Semantic(semantic)
+        except ValueError:
+            raise InvalidComponent(
+                f"{type(self).__name__} got semantic = {semantic!r}, expected one of "
+                f"{', '.join(f'Semantic.{known.name}' for known in Semantic)}"
+            ) from None
+        self.sink = sink
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a fresh bolt for an attempt; the sink is shared, since nobody opens the one that was declared."""
+        made = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(made, name, value if name == "sink" else copy.deepcopy(value, memo))
+        return made
+
+
+def sink_of(component: Component) -> TwoPhaseCommitter | None:
+    """Return the bolt of a component that writes into a two-phase sink; None: it is another one."""
+    return component.obj if isinstance(component.obj, TwoPhaseCommitter) else None
+
+
+def decides(component: Component) -> bool:
+    """Return whether a component pre-commits what is committed in its turn."""
+    bolt = sink_of(component)
+    return bolt is not None and bolt.semantic is Semantic.EXACTLY_ONCE
