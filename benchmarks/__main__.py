@@ -1,6 +1,6 @@
 """Measures Stormline, row by row, and writes the results as JSON, table and chart.
 
-python -m benchmarks [--only P1,P3] [--repeats 5] [--quick] [--no-peers] [--output DIR]
+python -m benchmarks [--only P1,P3] [--repeats 5] [--kills 10] [--quick] [--no-peers] [--output DIR]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchmarks.goals import ROWS
 from benchmarks.report import RESULTS
 from benchmarks.session import Session
 
-PEERS_ROWS = ("P4", "P5", "P6", "S5", "S6")
+PEERS_ROWS = ("P4", "P5", "P6", "S5", "S6", "K3", "K4")
 PARTIAL = RESULTS / "partial"
 
 
@@ -33,6 +33,7 @@ def chosen(only: str | None, no_peers: bool) -> frozenset[str]:
 @click.command(help=__doc__)
 @click.option("--only", metavar="ROWS", help="Measure these rows only, for example P1,P3.")
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Pairs of each figure.")
+@click.option("--kills", type=click.IntRange(min=1), default=10, show_default=True, help="Kills of each driver in S6.")
 @click.option("--quick", is_flag=True, help="Cut the amounts: shows that all works, and says little.")
 @click.option("--no-peers", is_flag=True, help="Leave out the rows that other engines are measured for.")
 @click.option(
@@ -40,10 +41,10 @@ def chosen(only: str | None, no_peers: bool) -> frozenset[str]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the results go. Default: benchmarks/results, or its folder `partial` where not all is measured.",
 )
-def main(only: str | None, repeats: int, quick: bool, no_peers: bool, output: Path | None) -> None:
+def main(only: str | None, repeats: int, kills: int, quick: bool, no_peers: bool, output: Path | None) -> None:
     rows = chosen(only, no_peers)
     complete = rows == frozenset(ROWS) and not quick
-    Session(rows, repeats, quick, output or (RESULTS if complete else PARTIAL)).run()
+    Session(rows, repeats, kills, quick, output or (RESULTS if complete else PARTIAL)).run()
 
 
 if __name__ == "__main__":

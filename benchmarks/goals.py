@@ -12,6 +12,9 @@ SMALL = "GlobalCount, 3 tuples a partition"
 SPARK = "Structured Streaming"
 STORED = "GlobalCount, 9 tuples a transaction, into SQLite"
 KEYS = "keys/s"
+RECORDS = "records/s"
+BARE_COMMITS = "confluent-kafka's transactional produces"
+BARE_KAFKA = "confluent-kafka alone, 2 processes"
 
 GOALS: tuple[Goal, ...] = (
     Goal("P1", "P1", COUNT, "bare Python loop, 2 processes", TUPLES, 0.60),
@@ -53,6 +56,14 @@ GOALS: tuple[Goal, ...] = (
     Goal("S5b", "S5", "the same with record batches", f"{SPARK} in SQL", TUPLES, 10),
     Goal("S6a", "S6", "kill -9 of the driver until the next commit, p50", SPARK, "s", 1, at_most=True),
     Goal("S6b", "S6", "the longest of them", SPARK, "s", 1, at_most=True),
+    Goal("K1", "K1", "Kafka's records of five JSON fields, counted as rows", BARE_KAFKA, RECORDS, 0.6),
+    Goal("K2", "K2", "the same by record batches", f"{BARE_KAFKA}, into Arrow", RECORDS, 0.6),
+    Goal("K3a", "K3", "Kafka, counted by key, into PostgreSQL", SPARK, RECORDS, 5),
+    Goal("K3b", "K3", "the same by record batches", f"{SPARK} in SQL", RECORDS, 5),
+    Goal("K4a", "K4", "Kafka to Kafka exactly once, 10,000 records/s, p50", f"{SPARK}, p50", "ms", 1, at_most=True),
+    Goal("K4b", "K4", "the same, p99", f"{SPARK}, p50", "ms", 1, at_most=True),
+    Goal("K5a", "K5", "10 records written to Kafka, each by itself", BARE_COMMITS, TRANSACTIONS, 0.8),
+    Goal("K5b", "K5", "the same in groups", BARE_COMMITS, TRANSACTIONS, 3),
 )
 
 ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

@@ -30,7 +30,7 @@ from benchmarks.reporting.table import ratio_text, unmarked, verdict
 class Session:
     """Measures the chosen rows one after another. What has been measured is kept, whatever fails."""
 
-    def __init__(self, rows: frozenset[str], repeats: int, quick: bool, output: Path) -> None:
+    def __init__(self, rows: frozenset[str], repeats: int, kills: int, quick: bool, output: Path) -> None:
         self._runs = [run for run in RUNS if rows & set(run.rows)]
         self._output = output
         self._console = console()
@@ -47,7 +47,7 @@ class Session:
         )
         self._recorder = Recorder(rows, self._on_pair)
         self._lab = Lab()
-        self._bench = Bench(self._lab, self._recorder, repeats, quick, self._say)
+        self._bench = Bench(self._lab, self._recorder, repeats, kills, quick, self._say)
         self._begun = time.monotonic()
         self._task = self._progress.add_task("", rows="", total=None, visible=False)
         self._results = Results(
@@ -106,9 +106,16 @@ class Session:
 
     def _say(self, text: str) -> None:
         self._progress.update(self._task, description=text)
+        self._tell(text)
 
     def _on_pair(self, figure: Figure) -> None:
         self._progress.update(self._task, advance=1, description=f"{figure.goal.key} {figure.pairs[-1].ratio:.3g}")
+        self._tell(f"{figure.goal.key} {figure.pairs[-1].ratio:.3g}")
+
+    def _tell(self, text: str) -> None:
+        """Print a line where there is no terminal to show progress on."""
+        if not self._console.is_terminal:
+            self._console.print(f"      {text}", style="dim", markup=False, highlight=False)
 
     def _print(self, figure: Figure) -> None:
         goal = figure.goal

@@ -29,6 +29,14 @@ def jars() -> Path | None:
     return folder if (folder / f"kafka_2.13-{VERSION}.jar").exists() else None
 
 
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 class KafkaBroker:
     """One broker, which is its own controller, on a port of 127.0.0.1; it keeps its data when it is started again.
 
@@ -60,7 +68,12 @@ class KafkaBroker:
         self._settings |= settings
 
     def start(self) -> None:
-        """Start the broker, and wait until it listens; the first time it gets its folder for data."""
+        """Start the broker, and wait until it listens."""
+        self.begin()
+        self.wait()
+
+    def begin(self) -> None:
+        """Start the broker; the first time it gets its folder for data."""
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         if not self.data.exists():
             # Not -t ID in two words: an id may begin with a hyphen.
@@ -83,12 +96,20 @@ class KafkaBroker:
                 start_new_session=True,  # an interrupt is for us, who then end it
                 **self.process_options,
             )
+
+    def wait(self) -> None:
+        """Wait until the broker listens: one of several needs most of the others for that."""
         deadline = time.monotonic() + START_SECS
         while not self._listens():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if self._process is None or self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise RuntimeError(f"Kafka does not serve: {self.log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.05)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the broker has been started, and has not ended since."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:

@@ -10,10 +10,9 @@ environment names by KAFKA_SERVERS, and goes on where it stopped.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterable
 
-from examples.kafka_broker import KafkaBroker
+from examples.kafka_broker import KafkaBroker, free_port
 from stormline import (
     BaseBasicBolt,
     Collector,
@@ -99,7 +98,7 @@ def write(servers: str, sentences: Iterable[str]) -> None:
 
 def main() -> None:
     """Start a broker, write, and count."""
-    broker = KafkaBroker(_free_port(), _free_port())
+    broker = KafkaBroker(free_port(), free_port())
     try:
         broker.start()
         os.environ["KAFKA_SERVERS"] = broker.servers
@@ -109,13 +108,6 @@ def main() -> None:
         print(report())
     finally:
         broker.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

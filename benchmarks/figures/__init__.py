@@ -34,6 +34,10 @@ RUNS: tuple[Run, ...] = (
     Run(("S1", "S2"), "stored_counts"),
     Run(("S3", "S4"), "stored_keys"),
     Run(("S5",), "stored_words"),
+    Run(("K1", "K2"), "kafka_counts"),
+    Run(("K3",), "kafka_stored"),
+    Run(("K4",), "kafka_latency"),
+    Run(("K5",), "kafka_commits"),
     Run(("P11",), "first_commit"),
     Run(("S6",), "killed_driver"),
 )

@@ -18,12 +18,14 @@ QUICK_DIVISOR = 8
 class Bench:
     """One run of the benchmarks.
 
-    `repeats`: pairs of a figure. `quick`: amounts are cut, so that figures say little. `say`: shows what is going on.
+    `repeats`: pairs of a figure. `kills`: of each driver that is killed. `quick`: amounts are cut, so that figures say
+    little. `say`: shows what is going on.
     """
 
     lab: Lab
     recorder: Recorder
     repeats: int = 5
+    kills: int = 10
     quick: bool = False
     say: Callable[[str], None] = field(default=lambda text: None)
 

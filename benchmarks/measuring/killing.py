@@ -19,13 +19,14 @@ from benchmarks.measuring.fresh import ROOT, end_tree
 
 POLL_SECS = 0.005
 LIFE_SECS_MAX = 300.0
-COMMITS_BETWEEN = 3
-"""Commits that a driver makes before it is killed, at least; then it has some time more."""
-PAUSE_SECS_MAX = 0.3
+PAUSE_SECS_MAX = 0.6
+"""A driver is killed so long after it has committed, at most: in any phase of the next ones."""
 
 
 class KilledDriver:
-    """A command whose commits are seen in a SQLite database. A context manager that ends all that was started.
+    """A command whose commits are seen in a SQLite database.
+
+    A context manager that ends all that was started; entered again it goes on where it was ended.
 
     Args:
         last_txid: the query that gives the last committed transaction.
@@ -44,8 +45,9 @@ class KilledDriver:
         self._random = random.Random(6)
 
     def __enter__(self) -> KilledDriver:
+        committed = self._committed()
         self._start()
-        self._wait_beyond(0)
+        self._wait_beyond(committed)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -56,11 +58,11 @@ class KilledDriver:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(self._started.values(), 10)
+        self._started.clear()
 
     def secs_to_next_commit(self) -> float:
-        """Kill the driver some time after a commit, start it anew; return the seconds until one more is committed."""
+        """Kill the driver some time after its commit, start it anew; return the seconds until one more is committed."""
         assert self._process is not None
-        self._wait_beyond(self._committed() + COMMITS_BETWEEN)
         time.sleep(self._random.uniform(0, PAUSE_SECS_MAX))
         with contextlib.suppress(psutil.NoSuchProcess):
             for process in psutil.Process(self._process.pid).children(recursive=True):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 
+from benchmarks.measuring.brokers import Brokers
 from benchmarks.measuring.databases import Databases
 from benchmarks.measuring.fresh import end_tree
 from benchmarks.measuring.settings import CORES, MASTER, TIMEOUT_SECS
@@ -72,6 +73,7 @@ class Lab:
         self._cluster: LocalCluster | None = None
         self._state_dir: Path | None = None
         self.databases = Databases()
+        self.brokers = Brokers()
 
     def __enter__(self) -> Lab:
         return self
@@ -114,7 +116,7 @@ class Lab:
             client.close()
 
     def close(self) -> None:
-        """Stop all topologies, ZooKeeper, Spark and databases."""
+        """Stop all topologies, ZooKeeper, Spark, databases and brokers."""
         if self._cluster is not None:
             self._cluster.shutdown()
             self._cluster = None
@@ -122,11 +124,13 @@ class Lab:
             self._sc = None
             end_spark()
         self.databases.close()
+        self.brokers.close()
         self.remove_files()
 
     def remove_files(self) -> None:
-        """Remove what ZooKeeper and the databases have written."""
+        """Remove what ZooKeeper, the databases and brokers have written."""
         self.databases.remove_files()
+        self.brokers.remove_files()
         if self._state_dir is not None:
             shutil.rmtree(self._state_dir, ignore_errors=True)
             self._state_dir = None

@@ -40,6 +40,11 @@ class Recorder:
         figure.pairs.append(Pair(ours, theirs, detail))
         self._on_pair(figure)
 
+    def in_place(self, key: str, ours: float, theirs: float, **detail: Any) -> None:
+        """Take down the one pair of a figure that grows with the run, in place of the one before."""
+        self.figures[key].pairs.clear()
+        self.pair(key, ours, theirs, **detail)
+
     def note(self, key: str, text: str) -> None:
         """Say something about a figure that its pairs do not."""
         self.figures[key].notes.append(text)

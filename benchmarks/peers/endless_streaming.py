@@ -7,14 +7,13 @@ FOLDER holds the database, `counts.sqlite`, and the checkpoint, from which a nex
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from benchmarks.peers.batch_stores import SQLiteBatches
-from benchmarks.peers.structured_streaming import global_by_row
+from benchmarks.peers.structured_streaming import global_by_row, session
 
 BATCH_TUPLES = 1_000
 DATABASE = "counts.sqlite"
@@ -23,21 +22,8 @@ LAST_TXID = "SELECT txid FROM last"
 
 def main(folder: Path) -> None:
     """Run until it is killed."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     store = SQLiteBatches(folder / DATABASE)
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("endless-streaming-peer")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.local.dir", str(folder / "spark"))
-        .config("spark.sql.shuffle.partitions", 2)
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = session("endless-streaming-peer", folder / "spark")
     source = spark.readStream.format("rate-micro-batch")
     numbers = source.option("rowsPerBatch", BATCH_TUPLES).option("numPartitions", 2).load()
 

@@ -36,11 +36,15 @@ class NotPrepared(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One engine. `packages`: installed into a virtual environment of its own; none: it runs in the harness's own."""
+    """One engine. `packages`: installed into a virtual environment of its own; none: it runs in the harness's own.
+
+    `jars`: of Maven's repository, for Spark, which fetches them with all that they need.
+    """
 
     module: str
     packages: tuple[str, ...] = ()
     maven: bool = False
+    jars: tuple[str, ...] = ()
 
     def python(self, home: Path) -> str:
         """Return the interpreter that runs the peer's command; `home` is the peer's own folder."""
@@ -54,18 +58,31 @@ class Peer:
                 if path.is_file():
                     digest.update(path.read_bytes())
             return digest.hexdigest()
-        return f"{sys.version_info.major}.{sys.version_info.minor} {' '.join(self.packages)}"
+        return f"{sys.version_info.major}.{sys.version_info.minor} {' '.join((*self.packages, *self.jars))}"
 
     def commands(self, home: Path) -> list[list[str]]:
         """Return the commands that make the environment in `home`."""
         if self.maven:
             maven = shutil.which("mvn") or "mvn"
             return [[maven, "-q", "-B", "-f", str(STORM / "pom.xml"), f"-Dbench.dir={home}", "compile"]]
+        if self.jars:
+            return [[sys.executable, "-c", FETCH, str(home), ",".join(self.jars)]]
         if not self.packages:
             return []
         pip = [self.python(home), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         return [[sys.executable, "-m", "venv", str(home)], [*pip, *self.packages]]
 
+
+FETCH = """
+import sys
+from pyspark.sql import SparkSession
+
+_, home, jars = sys.argv
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+builder.config("spark.jars.ivy", home).config("spark.jars.packages", jars).getOrCreate().stop()
+"""
+"""Lets Spark's Ivy put jars into a folder, HOME/jars."""
 
 PEERS: Mapping[str, Peer] = {
     "structured_streaming": Peer("benchmarks.peers.structured_streaming"),
@@ -73,6 +90,10 @@ PEERS: Mapping[str, Peer] = {
     # apache-beam, which it needs, is built by way of pkg_resources, which setuptools 81 has not any more.
     "pyflink": Peer("benchmarks.peers.pyflink_counts", ("setuptools<81", "apache-flink==2.3.0")),
     "storm": Peer("benchmarks.peers.storm_counts", maven=True),
+    # The newest there is; it runs on pyspark 4.3.0.
+    "kafka_streaming": Peer(
+        "benchmarks.peers.kafka_streaming", jars=("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
+    ),
 }
 
 

@@ -104,6 +104,8 @@ class Job:
     secs_max: float
     form: str
     dsn: str = ""
+    servers: str = ""
+    topic: str = ""
 
 
 def jobs(
@@ -128,6 +130,8 @@ def jobs(
     parser.add_argument("--secs-max", type=float, default=8.0, help="end a measurement then; default: %(default)s")
     parser.add_argument("--form", choices=forms, default=forms[0], help="how tuples are worked on")
     parser.add_argument("--dsn", default="", help="where to store, for a peer that can store in PostgreSQL")
+    parser.add_argument("--servers", default="", help="Kafka's brokers, for a peer that reads Kafka")
+    parser.add_argument("--topic", default="", help="the topic to read")
     args = parser.parse_args(argv)
     works = args.work.split(",")
     for work in works:
@@ -141,6 +145,8 @@ def jobs(
             args.secs_max,
             args.form,
             args.dsn,
+            args.servers,
+            args.topic,
         )
         for work in works
     ]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from typing import IO
 
@@ -85,6 +86,37 @@ def outcome(command: Sequence[str], peer: str, secs_max: float) -> tuple[str, st
         finally:
             end_group(process)
         return content(printed), failure
+
+
+@contextlib.contextmanager
+def running(peer: str, arguments: Sequence[str], line: str, secs_max: float = SECS_MAX) -> Iterator[None]:
+    """Have a peer's command run in the block, which begins when it has printed `line`.
+
+    Raises:
+        PeerFailed: it has ended, or has not printed that in time.
+    """
+    wanted = known(peer)
+    with temporary() as printed, temporary() as errors:
+        process = subprocess.Popen(
+            [wanted.python(HOME / peer), "-m", wanted.module, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))},
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + secs_max
+            while line not in content(printed).splitlines():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise PeerFailed(f"{peer} has not said {line!r}: {content(errors)[-TAIL:]}")
+                time.sleep(0.1)
+            yield
+            if process.poll() is not None:
+                raise PeerFailed(f"{peer} has ended with status {process.returncode}: {content(errors)[-TAIL:]}")
+        finally:
+            end_group(process)
 
 
 def temporary() -> IO[str]:

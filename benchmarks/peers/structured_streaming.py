@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,13 +159,18 @@ class Run:
 
 
 def measure(spark: SparkSession, job: Job, directory: Path) -> Measurement:
-    """Run one streaming query until its batches are measured."""
+    """Run one streaming query over words that Spark makes, until its batches are measured."""
     partitions = 3 if job.work == SMALL_BATCHES else 2
     source = spark.readStream.format("rate-micro-batch")
     numbers = source.option("rowsPerBatch", job.batch_tuples).option("numPartitions", partitions).load()
     words = numbers.select(
         sql.concat(sql.lit("word"), (sql.col("value") * STRIDE % DISTINCT).cast("string")).alias("word")
     )
+    return measured_query("structured_streaming", words, job, directory, f"rate-micro-batch, {partitions} partitions")
+
+
+def measured_query(peer: str, words: DataFrame, job: Job, directory: Path, source: str) -> Measurement:
+    """Run one streaming query until its batches are measured, and check what it has stored."""
     store = PostgreSQLBatches(job.dsn) if job.dsn else SQLiteBatches(directory / f"{job.work}.sqlite")
     run = Run(job, store)
     writer = words.writeStream.foreachBatch(run).option("checkpointLocation", str(directory / f"{job.work}-checkpoint"))
@@ -183,17 +188,37 @@ def measure(spark: SparkSession, job: Job, directory: Path) -> Measurement:
     result = checked(job.work, word_counts(0, run.batches * job.batch_tuples), store.counts())
     store.close()
     database = "PostgreSQL" if job.dsn else "SQLite"
-    notes = f"form {job.form}, foreachBatch into {database}, rate-micro-batch, {partitions} partitions, local[2]"
     return Measurement(
-        "structured_streaming",
+        peer,
         pyspark_version,
         job.work,
         run.measured * job.batch_tuples,
         run.measured,
         run.secs,
         result,
-        notes,
+        f"form {job.form}, foreachBatch into {database}, {source}, local[2]",
     )
+
+
+def session(name: str, directory: Path, jars: Sequence[Path] = ()) -> SparkSession:
+    """Start Spark as all peers that run on it have it; what it writes goes into `directory`."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName(name)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.local.dir", str(directory))
+        .config("spark.sql.shuffle.partitions", 2)
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+    )
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
 
 
 def stop(signal_number: int, frame: object) -> None:
@@ -205,22 +230,9 @@ def main() -> int:
     """Measure and print."""
     measured = jobs(__doc__, DEFAULTS, forms=tuple(FORMS))
     signal.signal(signal.SIGTERM, stop)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     with tempfile.TemporaryDirectory(prefix="structured-streaming-peer-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
-        spark = (
-            SparkSession.builder.master("local[2]")
-            .appName("structured-streaming-peer")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.local.dir", name)
-            .config("spark.sql.shuffle.partitions", 2)
-            .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .getOrCreate()
-        )
-        spark.sparkContext.setLogLevel("ERROR")
+        spark = session("structured-streaming-peer", directory)
         try:
             for job in measured:
                 print(measure(spark, job, directory).as_line(), flush=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stormline.runtime.messages.wave import Wave
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.slot_reports import read_report
-from stormline.runtime.processing.stage_runner import SlotBlock, SlotReport, StageRunner
+from stormline.runtime.processing.slot_report import SlotReport, read_report
+from stormline.runtime.processing.stage_runner import SlotBlock, StageRunner
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.blocks import FOR_DRIVER, stage_of
 from stormline.topology.plan import Placement

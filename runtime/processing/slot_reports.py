@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable
 
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, Wave, WaveResult
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.stage_runner import SlotReport
+from stormline.runtime.processing.slot_report import SlotReport
 from stormline.topology.readings import merge_into
-
-
-def read_report(block: bytes) -> SlotReport:
-    """Return a report that came back in Spark's own channel."""
-    report = pickle.loads(memoryview(block)[1:])
-    assert isinstance(report, SlotReport), report
-    return report
 
 
 def merge_reports(wave: Wave, layout: Layout, reports: Iterable[SlotReport]) -> WaveResult:

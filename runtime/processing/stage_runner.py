@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import cloudpickle
-
-from stormline.runtime.messages.wave import AttemptResult, Failure, Wave
+from stormline.runtime.messages.wave import Failure, Wave
 from stormline.runtime.messages.wave_room import NO_ROOM_BESIDE, WaveRoom
 from stormline.runtime.processing.attempt_run import AttemptRun
 from stormline.runtime.processing.slot_layout import Layout
+from stormline.runtime.processing.slot_report import SlotReport, pack_report
 from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, Share, begin_batch
 from stormline.runtime.tasks.collector import Route, TaskCollector
 from stormline.runtime.tasks.emitter_task import EmitterTask
@@ -36,26 +34,6 @@ SlotBlock = tuple[int, bytes]
 
 KEPT_ROWS_MAX = 65_536
 """Rows that one slot keeps of one attempt for a stage that is left out of the wave: more are better executed there."""
-
-
-@dataclass(slots=True)
-class SlotReport:
-    """What one slot of one stage tells the driver at its end.
-
-    `busy_secs`: what it worked, waiting not counted. `rows_of`: tuples that it received, by its own stage, and those
-    that it kept for the commit phase, by the stage that would have received them. `execution`: which of this slot this
-    was; `read_from`: those of other slots whose blocks it read, by (stage, slot). `overfull`: stages left out for which
-    it would have had to keep more than it may.
-    """
-
-    stage: int
-    slot: int
-    execution: bytes
-    attempts: list[AttemptResult]
-    busy_secs: float = 0.0
-    rows_of: dict[int, int] = field(default_factory=dict)
-    read_from: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    overfull: set[int] = field(default_factory=set)
 
 
 class _Way(NamedTuple):
@@ -116,7 +94,7 @@ class StageRunner:
         if self._received:
             self._report.rows_of[self._stage] = sum(self._received.values())
         self._report.busy_secs = watch.secs()
-        yield 0, bytes([blocks.FOR_DRIVER]) + cloudpickle.dumps(self._report, protocol=5)
+        yield 0, pack_report(self._report)
 
     # ------------------------------------------------------------------------------------ spout
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from stormline.runtime.spark.ddl import schema_of
 from stormline.runtime.spark.stream_reading import ReaderCoordinator, ReaderEmitter
 from stormline.spouts.errors import CannotReplay, SourceUnusable
-from stormline.spouts.iterator.spout import ATTEMPT_FIELD, checked_fields
+from stormline.spouts.iterator.positioned import ATTEMPT_FIELD, checked_fields
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import (
     Conf,

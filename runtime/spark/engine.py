@@ -26,7 +26,8 @@ from stormline.runtime.messages.wave import Wave, WaveResult
 from stormline.runtime.messages.wave_room import EMITTED_SHARE, bytes_for_each
 from stormline.runtime.processing.driver_stage import run_driver_stage
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.processing.slot_report import read_report
+from stormline.runtime.processing.slot_reports import merge_reports
 from stormline.runtime.processing.stage_runner import SlotBlock
 from stormline.runtime.processing.wave_shape import WaveShaper
 from stormline.runtime.spark.call_watch import read_calls

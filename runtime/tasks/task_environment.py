@@ -183,10 +183,16 @@ class TaskEnvironment:
         declared, plain = self._declared_bolts.get(component) or self._declared_bolt(component)
         if plain:
             held = vars(declared)
+            made: AnyBatchBolt = object.__new__(type(declared))
             if _ATOMS.issuperset(map(type, held.values())):  # all that copy.copy would do, in a fraction of the time
-                made: AnyBatchBolt = object.__new__(type(declared))
                 if held:  # an object whose __dict__ nobody has asked for is quicker to work with
                     vars(made).update(held)
+                return made
+            if not hasattr(declared, "__deepcopy__"):  # likewise all that copy.deepcopy would do
+                memo = {id(declared): made}
+                own = vars(made)
+                for name, value in held.items():
+                    own[name] = value if type(value) in _ATOMS else copy.deepcopy(value, memo)
                 return made
         reduced = declared.__reduce_ex__(4)
         state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else declared

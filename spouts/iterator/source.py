@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from stormline.spouts.errors import CannotReplay, SourceChanged, SourceUnusable
-from stormline.topology.contracts import Metadata
+from stormline.spouts.iterator.positioned import Position, Reading
 from stormline.topology.errors import InvalidComponent, shown
-
-Position = Metadata
-"""Where a source can begin: any value that a tuple can hold, never None."""
 
 _SIMPLE = (int, str, bytes, float, bool)
 _INSTEAD = "expected a function source(start) that gives (position, row)s, or a list of rows"
@@ -48,7 +45,7 @@ class Source:
         self._width = width
         self._last: Any = None
 
-    def after(self, start: Position | None, who: str) -> Iterator[tuple[Position, list[Any]]]:
+    def after(self, start: Position | None, who: str, rows_max: int | None = None) -> Reading:
         """Give each position, and the values of its row, after `start`; None: from the beginning.
 
         Raises:
@@ -72,7 +69,7 @@ class Source:
         self._last = rows
         return self._checked(rows, start, who)
 
-    def _checked(self, rows: Iterator[Any], start: Position | None, who: str) -> Iterator[tuple[Position, list[Any]]]:
+    def _checked(self, rows: Iterator[Any], start: Position | None, who: str) -> Reading:
         try:
             yield from self._each(rows, start, who)
         finally:  # in this thread: a generator may hold what belongs to it
@@ -80,7 +77,7 @@ class Source:
             if callable(close):
                 close()
 
-    def _each(self, rows: Iterator[Any], start: Position | None, who: str) -> Iterator[tuple[Position, list[Any]]]:
+    def _each(self, rows: Iterator[Any], start: Position | None, who: str) -> Reading:
         last = start
         for item in rows:
             if not isinstance(item, (tuple, list)) or len(item) != 2:

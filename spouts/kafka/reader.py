@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from operator import ne
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -58,6 +59,14 @@ class _Held:
     held_bytes: int = 0
     error: KafkaError | None = None
 
+    def keep(self, run: list[Message]) -> None:
+        """Take in consecutive records; those that have come before are left out."""
+        if _offset(run[0]) < self.until:
+            run = run[bisect_left(run, self.until, key=_offset) :]
+        if run:
+            self.messages.extend(run)
+            self.until = _offset(run[-1]) + 1
+
     def skip_to(self, start: int) -> None:
         """Forget all before an offset."""
         messages, at = self.messages, self.taken
@@ -95,6 +104,7 @@ class RangeReader:
         self._consumer = consumer
         self._timeout_secs = timeout_secs
         self._held: dict[Place, _Held] = {}
+        self._asked_for: set[Place] = set()
         self.received = 0
 
     def want(self, starts: Mapping[Place, tuple[int, int]]) -> None:
@@ -183,6 +193,7 @@ class RangeReader:
         old = [TopicPartition(*place) for place in anew if place in self._held and self._held[place].received]
         if old:
             self._consumer.incremental_unassign(old)
+        self._asked_for.update(anew)
         for place, (start, _) in anew.items():
             self._held[place] = _Held(start, start)
         self._consumer.incremental_assign([_from(place, *at) for place, at in anew.items()])
@@ -209,27 +220,33 @@ class RangeReader:
 
     def _sort(self, messages: list[Message]) -> None:
         """Give each message to its partition. Errors wait there too: none may cost the messages that came with it."""
-        grown: dict[Place, _Held] = {}
-        known = topic = partition = None
-        append = None
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                self._hear(message, error)
-                continue
-            if partition != message.partition() or topic != message.topic():
-                topic, partition = message.topic(), message.partition()
-                place = Place(topic, partition)  # type: ignore[arg-type]
-                known = self._held.get(place)
-                if known is not None:
-                    grown[place] = known
-                    append = known.messages.append
-            if known is not None and append is not None and message.offset() >= known.until:  # type: ignore[operator]
-                append(message)
-                known.until = message.offset() + 1  # type: ignore[operator]
-                known.held_bytes += len(message)
+        failed = []
+        if any(map(Message.error, messages)):
+            failed = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+        self._keep(messages)
+        for message in failed:  # after the records before them, which an end would make look like old ones
+            self._hear(message)
 
-    def _hear(self, message: Message, error: KafkaError) -> None:
+    def _keep(self, messages: list[Message]) -> None:
+        """Give each message to its partition: by runs, since the consumer gives them so, and each call here counts."""
+        if len(self._asked_for) > 1:
+            places = list(zip(map(Message.topic, messages), map(Message.partition, messages), strict=True))
+            changes = [*map(ne, places, places[1:]), True]
+        else:
+            changes = None
+        end = 0
+        while end < len(messages):
+            start, end = end, len(messages) if changes is None else changes.index(True, end) + 1
+            run = messages if end - start == len(messages) else messages[start:end]
+            known = self._held.get(Place(run[0].topic(), run[0].partition()))  # type: ignore[arg-type]
+            if known is not None:
+                known.keep(run)
+                if len(self._held) > 1:
+                    known.held_bytes += sum(map(len, run))
+
+    def _hear(self, message: Message) -> None:
+        error: KafkaError = message.error()  # type: ignore[assignment]
         held = self._held.get(Place(message.topic() or "", message.partition() or 0))
         if held is None:
             return  # of a connection: the library goes on trying, and its error callback has it

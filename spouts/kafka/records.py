@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
@@ -19,6 +22,12 @@ from stormline.topology.contracts import Collector
 from stormline.topology.errors import FailedException, StormlineError
 
 log = logging.getLogger("stormline")
+
+ROWS_AT_ONCE = 2_000
+"""Rows that are made for one emit_all: as many as a processor's cache holds until the bolts have executed them."""
+
+BATCH_ROWS = 10_000
+"""Rows of a record batch, at most."""
 
 _MISSING = object()
 Bad = list[tuple[Message, str]]
@@ -60,11 +69,15 @@ class RecordEmitter:
         bad: Bad = []
         if messages:
             if self._schema is None:
-                self._each(messages, bad, lambda lists: collector.emit_all(_rows(attempt, lists)))
+                self._some(messages, ROWS_AT_ONCE, bad, lambda lists: collector.emit_all(_rows(attempt, lists)))
             else:
-                self._each(messages, bad, lambda lists: collector.emit_batch(self._batch(lists)))
+                self._some(messages, BATCH_ROWS, bad, lambda lists: collector.emit_batch(self._batch(lists)))
         if bad:
             self._deal_with(attempt, collector, place, bad)
+
+    def _some(self, messages: Sequence[Message], at_once: int, bad: Bad, emit: Callable[[list[Any]], None]) -> None:
+        for first in range(0, len(messages), at_once):
+            self._each(messages[first : first + at_once], bad, emit)
 
     def _each(self, messages: Sequence[Message], bad: Bad, emit: Callable[[list[Any]], None]) -> None:
         """Emit all records at once; where one cannot be read, the halves without it."""
@@ -85,9 +98,9 @@ class RecordEmitter:
 
     def _read(self, messages: Sequence[Message]) -> list[Any]:
         """Return a list of values, or an array, for each field; raise what is wrong with any record."""
-        keys, values = [], [message.value() for message in messages]
+        keys, values = [], list(map(Message.value, messages))
         if self._decodes_key:
-            keys = _decoded([message.key() for message in messages], self._key)
+            keys = _decoded(list(map(Message.key, messages)), self._key)
         values = _decoded(values, self._value)
         lists = [list_of(messages, keys, values) for list_of in self._lists]
         if self._schema is None:
@@ -118,11 +131,13 @@ class RecordEmitter:
 
 
 def _rows(attempt: TransactionAttempt, lists: list[Any]) -> list[list[Any]]:
-    return [[attempt, *row] for row in zip(*lists, strict=True)]
+    return list(map(list, zip(repeat(attempt), *lists, strict=False)))
 
 
 def _decoded(raw: list[Any], decode: Callable[[bytes], Any] | None) -> list[Any]:
-    return raw if decode is None else [None if data is None else decode(data) for data in raw]
+    if decode is None:
+        return raw
+    return list(map(decode, raw)) if all(raw) else [None if data is None else decode(data) for data in raw]
 
 
 def _schema(settings: KafkaSettings) -> Any:
@@ -152,6 +167,10 @@ def _headers(message: Message) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in given]
 
 
+def _attribute(name: str, value: Any) -> Any:
+    return getattr(value, name)
+
+
 ListOf = Callable[[Sequence[Message], list[Any], list[Any]], list[Any]]
 
 _PARTS: dict[str, Callable[[Message], Any]] = {
@@ -172,7 +191,10 @@ def _list_of(source: Source, default: Any) -> ListOf:
         if name == "value":
             return lambda messages, keys, values: values
         part = _PARTS[name]
-        return lambda messages, keys, values: [part(message) for message in messages]
+        return lambda messages, keys, values: list(map(part, messages))
+
+    item = itemgetter(name)
+    attribute = partial(_attribute, name) if "." in name else attrgetter(name)
 
     def field_of(value: Any) -> Any:
         found = value.get(name, _MISSING) if isinstance(value, Mapping) else getattr(value, name, _MISSING)
@@ -186,7 +208,7 @@ def _list_of(source: Source, default: Any) -> ListOf:
 
     def fields_of(messages: Sequence[Message], keys: list[Any], values: list[Any]) -> list[Any]:
         try:
-            return [value[name] for value in values] if type(values[0]) is dict else [getattr(v, name) for v in values]
+            return list(map(item if type(values[0]) is dict else attribute, values))
         except (KeyError, TypeError, AttributeError):
             return [field_of(value) for value in values]
 

@@ -39,6 +39,9 @@ def check(evidence: Evidence) -> list[str]:
             _check_key(f"key {key} of {store}", sums.get(key, Sums()), evidence.source.get(key, Sums()), findings)
     if evidence.committed != last:
         findings.add("not the end", f"ZooKeeper holds {evidence.committed} as committed, the ledger ends at {last}")
+    for told in evidence.told:
+        kind, _, text = told.partition(": ")
+        findings.add(kind, text)
     for process in evidence.left:
         findings.add("left hanging", process)
     return findings.all()

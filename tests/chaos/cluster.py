@@ -1,4 +1,4 @@
-"""The cluster: Spark, ZooKeeper, PostgreSQL and Redis on loopback, a proxy before each of the latter three."""
+"""The cluster: Spark, ZooKeeper, PostgreSQL, Redis and Kafka on loopback, a proxy before each but the first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 
 import psycopg
 
-from tests.chaos.design import Design
+from tests.chaos.design import INTO_KAFKA, Design
+from tests.chaos.kafka import ChaosKafka
+from tests.chaos.kafka_results import KafkaResults
 from tests.chaos.processes import MARK, ROOT
+from tests.chaos.results import Results, TableResults
 from tests.chaos.source import Source, SourceFile
 from tests.chaos.spark import ChaosStandalone
 from tests.chaos.stores import Places
@@ -36,18 +39,21 @@ class Cluster:
         self.postgresql = PostgreSQL(folder / "postgresql.log", self.env)
         self.has_redis = redis_binary() is not None
         self.redis = Redis(folder / "redis.log", self.env)
+        self.kafka = ChaosKafka(self.env)
         self.spark = ChaosStandalone(folder / "spark", self.env)
         self.source = SourceFile(folder / SOURCE)
         self.zookeeper_proxy = Proxy(self.zookeeper.port, ZooKeeperProtocol())
         self.postgresql_proxy = Proxy(self.postgresql.port, Protocol())
         self.redis_proxy = Proxy(self.redis.port, Protocol(b"EXEC\r\n"))
 
-    def start(self) -> None:
-        """Start all services."""
+    def start(self, with_kafka: bool) -> None:
+        """Start all services, Kafka where it is wanted."""
         self.zookeeper.start()
         self.postgresql.create()
         if self.has_redis:
             self.redis.create()
+        if with_kafka:
+            self.kafka.create()
         self.spark.start()
         settings = {
             "folder": str(self.folder),
@@ -55,6 +61,7 @@ class Cluster:
             "zookeeper": f"127.0.0.1:{self.zookeeper_proxy.port}",
             "dsn": self.postgresql.dsn(self.postgresql_proxy.port),
             "stores": self.stores(self.postgresql_proxy.port, self.redis_proxy.port),
+            "kafka": self.kafka.proxied if with_kafka else "",
             "session_timeout_ms": SESSION_TIMEOUT_MS,
             "message_timeout_secs": MESSAGE_TIMEOUT_SECS,
         }
@@ -72,12 +79,20 @@ class Cluster:
             for task in range(design.committers):
                 db.execute("INSERT INTO fence VALUES (%s, %s, 0, 0, 0)", (design.topology, task))
 
+    def results_of(self, design: Design) -> Results:
+        """Return what looks at where a topology writes."""
+        if design.sink == INTO_KAFKA:
+            return KafkaResults(self.kafka, design)
+        return TableResults(self.postgresql.dsn(), design)
+
     def own_pids(self) -> set[int]:
         """Return the processes that belong here as long as the cluster runs."""
         backends = {process.pid for process in self.postgresql.backends()}
         servers = {self.zookeeper.process.pid, self.postgresql.process.pid}
         if self.has_redis:
             servers.add(self.redis.process.pid)
+        if self.kafka.created:
+            servers.add(self.kafka.pid)
         return servers | backends | {process.pid for process in self.spark.processes()}
 
     def stop(self) -> None:
@@ -87,5 +102,6 @@ class Cluster:
         self.redis_proxy.close()
         self.spark.stop()
         self.zookeeper.remove()
+        self.kafka.stop()
         self.postgresql.stop()
         self.redis.stop()

@@ -10,10 +10,22 @@ OPAQUE = "opaque"
 ON_DRIVER = "driver"
 ON_EXECUTORS = "executors"
 
+FROM_FILE = "file"
+FROM_KAFKA = "kafka"
+
+INTO_TWO_STORES = "two stores"
+INTO_POSTGRESQL = "postgresql"
+INTO_KAFKA = "kafka"
+
+GROUP_MAX = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One topology: its id, its spout, where its committers finish, and how wide it is."""
+    """One topology: its id, its spout, where its committers finish, how wide it is, what it reads and writes.
+
+    Where all effects are in one store, transactions that wait for their commits become durable together: in groups.
+    """
 
     topology: str
     spout: str
@@ -22,6 +34,18 @@ class Design:
     adders: int = 3
     committers: int = 2
     pending: int = 8
+    source: str = FROM_FILE
+    sink: str = INTO_TWO_STORES
+
+    @property
+    def uses_kafka(self) -> bool:
+        """Whether it reads or writes Kafka."""
+        return FROM_KAFKA in (self.source, self.sink)
+
+    @property
+    def group_max(self) -> int:
+        """How many transactions may become durable in one step."""
+        return 1 if self.sink == INTO_TWO_STORES else GROUP_MAX
 
     def to_json(self) -> str:
         """Return one line."""

@@ -71,7 +71,9 @@ class Driver:
             sc.stop()
 
     def _drive(self, design: Design, sc: Any) -> None:
-        made = topology.build(design, self._folder, self._settings["dsn"], self._settings["stores"])
+        made = topology.build(
+            design, self._folder, self._settings["dsn"], self._settings["stores"], self._settings["kafka"]
+        )
         config = topology.config(
             design,
             self._settings["zookeeper"],

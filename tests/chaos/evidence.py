@@ -47,7 +47,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the checker looks at. `source` is the sums of each key as they have to be."""
+    """All that the checker looks at. `source`: the sums of each key as they must be; `told`: what was wrong to see."""
 
     partitions: int
     rows: int
@@ -60,6 +60,7 @@ class Evidence:
     committed: int
     stores: Mapping[str, Mapping[int, Sums]] = field(default_factory=dict)
     left: Sequence[str] = field(default=())
+    told: Sequence[str] = field(default=())
 
 
 def committed_in_zookeeper(hosts: str, topology: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from tests.chaos.cluster import SESSION_TIMEOUT_MS, Cluster
 from tests.chaos.deaths import Appointment
 from tests.chaos.design import Design
 from tests.chaos.evidence import owner_in_zookeeper
+from tests.chaos.kafka_topics import entries_of, sums_of
 from tests.chaos.processes import wait_until
 from tests.chaos.schedule import KINDS, Fault, Kind
 from tests.chaos.server_faults import DEATH_SECS, NoVictim, calls_of, calls_of_connections, kill
@@ -54,11 +56,13 @@ class Injector:
         self._supervisor = supervisor
         self.design: Design | None = None
         self.poisoned: set[int] = set()
+        self._appointing = threading.Lock()
         # Those of this class first: it may know more of what it breaks.
         self._calls: dict[str, Callable[[Fault], str]] = {
             **calls_of_connections("zookeeper", cluster.zookeeper_proxy),
             **calls_of("postgresql", cluster.postgresql, cluster.postgresql_proxy),
             **calls_of("redis", cluster.redis, cluster.redis_proxy),
+            **{kind.name: self._of_kafka for kind in KINDS if kind.target == "kafka"},
         }
         for kind in KINDS:
             own = getattr(self, "_" + kind.name.replace("-", "_"), None)
@@ -71,6 +75,8 @@ class Injector:
             skipped[schedule.ZOOKEEPER_DISK_FULL] = f"no tmpfs: {self._cluster.zookeeper.cannot_fill}"
         if not self._cluster.has_redis:
             skipped |= {kind.name: "Redis is not installed" for kind in KINDS if kind.target == "redis"}
+        if self._cluster.kafka.cannot_start:
+            skipped |= {kind.name: self._cluster.kafka.cannot_start for kind in KINDS if kind.target == "kafka"}
         return [kind for kind in KINDS if kind.name not in skipped], skipped
 
     def inject(self, fault: Fault) -> str:
@@ -102,11 +108,12 @@ class Injector:
 
     def _met(self, point: str, number: signal.Signals) -> int:
         """Have the process that comes to a point first get a signal there; return which it is."""
-        appointment = Appointment(self._cluster.folder, point, number)
-        try:
-            pid: int = wait_until(appointment.kept_by, DEATH_SECS)
-        finally:
-            appointment.cancel()
+        with self._appointing:
+            appointment = Appointment(self._cluster.folder, point, number)
+            try:
+                pid: int = wait_until(appointment.kept_by, DEATH_SECS)
+            finally:
+                appointment.cancel()
         if not pid:
             raise NoVictim(f"nobody came {point}")
         return pid
@@ -289,6 +296,31 @@ class Injector:
         if fault.variant == "backend":
             return "backend, " + self._kill(self._pick(fault, self._cluster.postgresql.connections, "backend"))
         return kill(self._cluster.postgresql, fault)
+
+    # ------------------------------------------------------------------------------------ Kafka
+
+    def _of_kafka(self, fault: Fault) -> str:
+        kafka = self._cluster.kafka
+        return calls_of("kafka", kafka, kafka.proxy)[fault.kind](fault)
+
+    def _kafka_kill(self, fault: Fault) -> str:
+        """Kill the broker where nobody waits for the markers of a commit: who commits is stopped meanwhile."""
+        kafka = self._cluster.kafka
+        assert self.design is not None
+        topology = self.design.topology
+        with kafka.quiet:
+            if not fault.variant:
+                return kill(kafka, fault)
+            pid = self._met(fault.variant[3:], signal.SIGSTOP)
+            try:
+                kafka.settle(entries_of(topology), sums_of(topology), f"stormline-ledger-{topology}")
+                kafka.kill()
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(fault.hold_secs)
+            kafka.start()
+        return f"down for {fault.hold_secs} s, {fault.variant[3:]} of process {pid}"
 
     # ------------------------------------------------------------------------------------ the source
 

@@ -27,7 +27,7 @@ CREATE TABLE state (
 );
 CREATE TABLE ledger (
     serial bigserial, topology text, txid bigint, task int, epoch bigint, attempt bigint,
-    count bigint, total numeric, squares numeric
+    count bigint, total numeric, squares numeric, step bigint DEFAULT txid_current()
 );
 CREATE TABLE ranges (topology text, txid bigint, task int, partition int, first bigint, end_row bigint, count bigint);
 CREATE TABLE refusals (topology text, task int, epoch bigint, txid bigint, attempt bigint, why text);
@@ -139,6 +139,20 @@ class Ledger:
             raise OutOfOrder(f"task {task} comes with {tuple(token)}, right after {tuple(stored)}")
         db.execute(MOVE_FENCE, (*token, commit_id, self._topology, task))
         return stored.txid < token.txid
+
+    def write_unfenced(
+        self,
+        db: psycopg.Connection,
+        token: Token,
+        task: int,
+        sums: Mapping[int, Sums],
+        ranges: Mapping[int, Range],
+        *,
+        commit_id: int,
+    ) -> None:
+        """Write what `add` does, in a transaction of somebody who has seen to it that it comes once, and in order."""
+        db.execute(MOVE_FENCE, (*token, commit_id, self._topology, task))
+        self._write(db, token, task, sums, ranges)
 
     def _write(
         self, db: psycopg.Connection, token: Token, task: int, sums: Mapping[int, Sums], ranges: Mapping[int, Range]

@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ import psycopg
 
 from tests.chaos.checker import check
 from tests.chaos.cluster import Cluster
-from tests.chaos.design import Design
-from tests.chaos.evidence import collect, committed_in_zookeeper
+from tests.chaos.design import FROM_KAFKA, INTO_KAFKA, INTO_TWO_STORES, Design
+from tests.chaos.evidence import committed_in_zookeeper
 from tests.chaos.injector import Hanging, Injector
-from tests.chaos.numbers import sums_by_key
+from tests.chaos.kafka_feed import KafkaFeed
+from tests.chaos.numbers import Sums, sums_by_key
 from tests.chaos.order import OrderWatch
 from tests.chaos.processes import describe, end_all, marked, wait_until
 from tests.chaos.report import Happened, Report
-from tests.chaos.schedule import KINDS, Fault, Kind, Round, draw
+from tests.chaos.results import Away, Results
+from tests.chaos.schedule import KINDS, Fault, Round, draw
 from tests.chaos.stores import stored_sums
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.verdict import explain
@@ -56,9 +58,9 @@ class Run:
         self._tuples = tuples
         self._cluster = Cluster(folder, self._mark)
         self._supervisor = Supervisor(folder, self._cluster.env, self._explain)
-        self._watch = Watch(self._cluster.postgresql.dsn())
+        self._watch = Watch()
         self._injector = Injector(self._cluster, self._supervisor, self._watch)
-        self._order = OrderWatch(self._cluster.postgresql.dsn(), self._cluster.zookeeper.hosts)
+        self._order = OrderWatch(self._cluster.zookeeper.hosts)
         self._feeder = Feeder(self._cluster.source, self._watch, tuples_per_sec)
         self._targets = {kind.target: threading.Lock() for kind in KINDS}
         self._pool = ThreadPoolExecutor(OVERLAPPING_MAX + 1, thread_name_prefix="fault")
@@ -73,9 +75,10 @@ class Run:
                 self._report.line(skipped=kind, why=why)
         try:
             # The pool starts the services: what it starts dies with its threads, and they live as long as this.
-            self._pool.submit(self._cluster.start).result()
+            rounds = draw(seed, faults, kinds, has_kafka=not self._cluster.kafka.cannot_start)
+            self._pool.submit(self._cluster.start, any(one.design.uses_kafka for one in rounds)).result()
             self._supervisor.start()
-            self._rounds(seed, faults, kinds)
+            self._rounds(rounds)
             self._end_drivers()
         finally:
             self._stop()
@@ -84,8 +87,8 @@ class Run:
         ))  # fmt: skip
         return not self._report.violations
 
-    def _rounds(self, seed: int, faults: int, kinds: list[Kind]) -> None:
-        for one in draw(seed, faults, kinds):
+    def _rounds(self, rounds: Sequence[Round]) -> None:
+        for one in rounds:
             self._round(one)
             if self._late() or self._report.violations or self._supervisor.violations or self._order.violations:
                 break
@@ -101,11 +104,30 @@ class Run:
 
     def _round(self, one: Round) -> None:
         design = one.design
-        self._report.line(round=design.topology, spout=design.spout, placement=design.placement)
+        self._report.line(
+            round=design.topology,
+            spout=design.spout,
+            placement=design.placement,
+            source=design.source,
+            sink=design.sink,
+        )
         self._cluster.make_fences(design)
         self._injector.design = design
-        self._watch.follow(design.topology)
-        self._order.follow(design.topology)
+        results = self._cluster.results_of(design)
+        self._watch.follow(results)
+        self._order.follow(design, results)
+        feed = KafkaFeed(self._cluster.kafka, self._cluster.source, design) if design.source == FROM_KAFKA else None
+        try:
+            self._run(one, results)
+        finally:
+            self._feeder.feed(None)
+            results.close()
+            if feed is not None:
+                feed.stop()
+
+    def _run(self, one: Round, results: Results) -> None:
+        """Let one topology run, break it, let it come to its end, and judge."""
+        design = one.design
         self._feeder.feed(design)
         self._supervisor.drive(design)
         wait_until(lambda: self._watch.txid or self._supervisor.violations, 2 * STALL_SECS)
@@ -113,14 +135,14 @@ class Run:
             self._report.violation(f"{design.topology} has committed nothing within {2 * STALL_SECS:.0f} s")
             return
         self._inject(one.faults)
-        rows = self._drain(design)
+        rows = self._drain(design, results)
         if rows is None:
             return
         self._supervisor.rest()
         if not wait_until(lambda: not self._supervisor.fallen(), 2 * LEFT_SECS):
             names = [life.number for life in self._supervisor.fallen()]
             self._report.violation(f"drivers {names} were replaced long ago and have not ended")
-        self._judge(design, rows)
+        self._judge(design, results, rows)
 
     def _inject(self, faults: tuple[Fault, ...]) -> None:
         running: set[Future[None]] = set()
@@ -153,7 +175,7 @@ class Run:
         recovered_secs = round(time.monotonic() - ended, 2) if recovered else None
         self._report.fault(Happened(fault, at, txid, round(ended - begun, 2), recovered_secs, what))
 
-    def _drain(self, design: Design) -> int | None:
+    def _drain(self, design: Design, results: Results) -> int | None:
         """Let the topology commit all there is, and return how many rows a partition has."""
         self._feeder.feed(None)
         rows_min = -(-self._tuples // design.partitions)
@@ -163,45 +185,55 @@ class Run:
         )  # fmt: skip
         self._watch.advanced = time.monotonic()
         wanted = source.rows * design.partitions
-        while self._counted(design) < wanted:
+        while (counted := self._counted(results)) < wanted:
             if time.monotonic() - self._watch.advanced > STALL_SECS:
                 self._report.violation(
                     f"{design.topology} hangs at transaction {self._watch.txid}: nothing committed for "
-                    f"{STALL_SECS:.0f} s though no fault was about; {self._counted(design)} of {wanted} tuples"
+                    f"{STALL_SECS:.0f} s though no fault was about; {counted} of {wanted} tuples"
                 )
                 return None
             time.sleep(0.2)
         return source.rows
 
-    def _counted(self, design: Design) -> int:
-        with psycopg.connect(self._cluster.postgresql.dsn()) as db:
-            row = db.execute("SELECT sum(count) FROM state WHERE topology = %s", (design.topology,)).fetchone()
-            return int(row[0] or 0) if row else 0
+    def _counted(self, results: Results) -> int:
+        try:
+            return results.look().tuples
+        except Away:
+            return 0
 
-    def _judge(self, design: Design, rows: int) -> None:
-        dsn = self._cluster.postgresql.dsn()
+    def _judge(self, design: Design, results: Results, rows: int) -> None:
         committed = committed_in_zookeeper(self._cluster.zookeeper.hosts, design.topology)
         source = sums_by_key(rows * design.partitions)
-        evidence = collect(
-            dsn,
-            design.topology,
-            design.partitions,
-            rows,
-            design.committers,
-            source,
-            committed,
-            stored_sums(design.topology, self._cluster.stores()),
-        )
+        evidence = results.evidence(rows, source, committed, self._stored(design))
         violations = check(evidence)
         self._report.violation(*(f"{design.topology}: {text}" for text in violations))
         self._report.transactions += committed
         self._report.tuples += rows * design.partitions
-        with psycopg.connect(dsn) as db:
+        with psycopg.connect(self._cluster.postgresql.dsn()) as db:
             for table, what in (("skips", "commits found done"), ("refusals", "commits refused by the fence")):
                 row = db.execute(f"SELECT count(*) FROM {table} WHERE topology = %s", (design.topology,)).fetchone()
                 self._details[what] += row[0] if row else 0
+        groups = {size: count for size, count in sorted(results.groups().items()) if size > 1}
+        if design.group_max > 1:
+            self._details["groups of transactions"] += sum(groups.values())
+            self._details["transactions in groups"] += sum(size * count for size, count in groups.items())
+        elif groups:
+            self._report.violation(f"{design.topology}: transactions became durable together: {groups}")
         self._report.line(
-            checked=design.topology, transactions=committed, tuples=rows * design.partitions, violations=len(violations)
+            checked=design.topology,
+            transactions=committed,
+            tuples=rows * design.partitions,
+            groups=groups,
+            violations=len(violations),
+        )
+
+    def _stored(self, design: Design) -> dict[str, dict[int, Sums]]:
+        """Return what Stormline's own maps hold, in the stores that this topology writes to."""
+        places = self._cluster.stores()
+        if design.sink == INTO_KAFKA:
+            return {}
+        return stored_sums(
+            design.topology, places if design.sink == INTO_TWO_STORES else {"postgresql": places["postgresql"]}
         )
 
     # ------------------------------------------------------------------------------------ the end

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.chaos import deaths
-from tests.chaos.design import IDEMPOTENT, ON_DRIVER, ON_EXECUTORS, OPAQUE, Design
+from tests.chaos.design import (
+    FROM_FILE,
+    FROM_KAFKA,
+    IDEMPOTENT,
+    INTO_KAFKA,
+    INTO_POSTGRESQL,
+    INTO_TWO_STORES,
+    ON_DRIVER,
+    ON_EXECUTORS,
+    OPAQUE,
+    Design,
+)
 
 FAULTS_A_ROUND = 40
+FEW_FAULTS = 20
+"""Fewer than these are had in two rounds, without Kafka."""
+
 OVERLAP = 0.4
 """How many of the faults begin before the one before them is overcome."""
 
@@ -50,6 +64,12 @@ REDIS_KILL = "redis-kill"
 REDIS_PAUSE = "redis-pause"
 REDIS_LOST = "redis-lost"
 REDIS_HALF_OPEN = "redis-half-open"
+KAFKA_KILL = "kafka-kill"
+KAFKA_PAUSE = "kafka-pause"
+KAFKA_LOST = "kafka-lost"
+KAFKA_DELAY = "kafka-delay"
+KAFKA_HALF_OPEN = "kafka-half-open"
+KAFKA_CUT = "kafka-cut"
 JOBS_CANCELLED = "jobs-cancelled"
 CLOCK_JUMP = "clock-jump"
 POISON_TUPLE = "poison-tuple"
@@ -82,6 +102,12 @@ KINDS = (
     Kind(REDIS_PAUSE, "redis", hold_secs=(0.2, 6.0)),
     Kind(REDIS_LOST, "redis", ("reply", "request"), weight=2),
     Kind(REDIS_HALF_OPEN, "redis", hold_secs=(0.5, 6.0)),
+    Kind(KAFKA_KILL, "kafka", hold_secs=(0.0, 3.0), weight=2),
+    Kind(KAFKA_PAUSE, "kafka", hold_secs=(0.2, 6.0)),
+    Kind(KAFKA_LOST, "kafka", ("reply", "request"), weight=2),
+    Kind(KAFKA_DELAY, "kafka", hold_secs=(1.0, 4.0)),
+    Kind(KAFKA_HALF_OPEN, "kafka", hold_secs=(0.5, 8.0)),
+    Kind(KAFKA_CUT, "kafka", weight=2),
     Kind(JOBS_CANCELLED, "spark", ("once", "three times"), weight=2),
     Kind(CLOCK_JUMP, "driver", ("+3600", "-3600", "+86400"), (0.5, 3.0)),
     Kind(POISON_TUPLE, "source"),
@@ -117,36 +143,86 @@ class Round:
     faults: tuple[Fault, ...]
 
 
-def draw(seed: int, faults: int, kinds: Sequence[Kind] = KINDS) -> list[Round]:
+TWO_STORES = (
+    Design("", IDEMPOTENT, ON_DRIVER),
+    Design("", OPAQUE, ON_EXECUTORS),
+    Design("", IDEMPOTENT, ON_EXECUTORS),
+    Design("", OPAQUE, ON_DRIVER),
+)
+"""Two that follow each other differ in both, or in the spout; four in a row are all that there are."""
+
+ONE_STORE = (
+    Design("", IDEMPOTENT, ON_DRIVER, source=FROM_KAFKA, sink=INTO_KAFKA),
+    Design("", OPAQUE, ON_DRIVER, source=FROM_KAFKA, sink=INTO_POSTGRESQL),
+    Design("", OPAQUE, ON_DRIVER, source=FROM_KAFKA, sink=INTO_KAFKA),
+    Design("", IDEMPOTENT, ON_DRIVER, source=FROM_KAFKA, sink=INTO_POSTGRESQL),
+)
+"""Topologies all of whose committers are on one store."""
+
+
+def befalls(kind: Kind, design: Design) -> bool:
+    """Return whether a topology has what a kind of fault breaks."""
+    if kind.name == KAFKA_LOST:
+        return design.sink == INTO_KAFKA
+    if kind.name == PARTITION_GONE:
+        return design.source == FROM_FILE
+    has = {
+        "kafka": design.uses_kafka,
+        "redis": design.sink == INTO_TWO_STORES,
+        "postgresql": design.sink != INTO_KAFKA,
+    }
+    return has.get(kind.target, True)
+
+
+def draw(seed: int, faults: int, kinds: Sequence[Kind] = KINDS, *, has_kafka: bool = True) -> list[Round]:
     """Return the rounds of a run. Every kind comes up once, as far as there are faults; then as often as it weighs."""
     rng = random.Random(f"{seed} {faults}")
     deck = rng.sample(kinds, len(kinds))
-    count = 1 if faults < 2 else max(2, -(-faults // FAULTS_A_ROUND))
-    # Two rounds that follow each other differ in both, or in the spout; four in a row are all that there are.
-    designs = [(IDEMPOTENT, ON_DRIVER), (OPAQUE, ON_EXECUTORS), (IDEMPOTENT, ON_EXECUTORS), (OPAQUE, ON_DRIVER)]
-    first = rng.choice([0, 2])
+    designs = _designs(rng, seed, faults, kinds, has_kafka)
     rounds = []
     number = 0
-    for index in range(count):
-        spout, placement = designs[(first + index) % len(designs)]
-        design = Design(
+    for index, design in enumerate(designs):
+        drawn = []
+        later = designs[index + 1 :]
+        while number < (index + 1) * faults // len(designs):
+            number += 1
+            drawn.append(_fault(rng, number, _dealt(rng, deck, kinds, design, later), design))
+        rounds.append(Round(design, tuple(drawn)))
+    return rounds
+
+
+def _designs(rng: random.Random, seed: int, faults: int, kinds: Sequence[Kind], has_kafka: bool) -> list[Design]:
+    """Return the topologies of a run: two that write into two stores, two that are on one, and so on."""
+    count = 1 if faults < 2 else 2 if faults < FEW_FAULTS else max(4, -(-faults // FAULTS_A_ROUND))
+    first = rng.choice([0, 2])
+    some, others = TWO_STORES[first : first + 2], TWO_STORES[2 - first : 4 - first]
+    sorts = [*some, *ONE_STORE[:2], *others, *ONE_STORE[2:]]
+    if not has_kafka:
+        sorts = [replace(sort, source=FROM_FILE) for sort in sorts if sort.sink != INTO_KAFKA]
+    sorts = [sort for sort in sorts if any(befalls(kind, sort) for kind in kinds)]
+    return [
+        replace(
+            sorts[index % len(sorts)],
             topology=f"chaos-{seed}-{index + 1}",
-            spout=spout,
-            placement=placement,
             partitions=rng.choice([3, 4, 5]),
             adders=rng.choice([2, 3, 4]),
             committers=rng.choice([2, 3]),
             pending=rng.choice([4, 8, 16]),
         )
-        drawn = []
-        while number < (index + 1) * faults // count:
-            if not deck:
-                deck = [kind for kind in kinds for _ in range(kind.weight)]
-                rng.shuffle(deck)
-            number += 1
-            drawn.append(_fault(rng, number, deck.pop(), design))
-        rounds.append(Round(design, tuple(drawn)))
-    return rounds
+        for index in range(count)
+    ]
+
+
+def _dealt(
+    rng: random.Random, deck: list[Kind], kinds: Sequence[Kind], design: Design, later: Sequence[Design]
+) -> Kind:
+    """Take from the deck what can befall this topology, at first what can befall no later one."""
+    while not (here := [i for i, kind in enumerate(deck) if befalls(kind, design)]):
+        more = [kind for kind in kinds for _ in range(kind.weight)]
+        rng.shuffle(more)
+        deck[:0] = more
+    last = [i for i in here if not any(befalls(deck[i], one) for one in later)]
+    return deck.pop((last or here)[-1])
 
 
 def _fault(rng: random.Random, number: int, kind: Kind, design: Design) -> Fault:
@@ -156,6 +232,8 @@ def _fault(rng: random.Random, number: int, kind: Kind, design: Design) -> Fault
     )
     if kind.name in who_commits:
         variants += [f"at {point}" for point in deaths.AT_COMMIT]
+    if kind.name == KAFKA_KILL and design.sink == INTO_KAFKA:  # there is no other time at which it may: see ChaosKafka
+        variants = [f"at {deaths.BEFORE}", f"at {deaths.WITHIN}"]
     return Fault(
         number=number,
         kind=kind.name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from tests.chaos.processes import wait_until
 from tests.chaos.schedule import Fault
-from tests.services.database_server import DatabaseServer
 from tests.services.proxy import Proxy
 
 DEATH_SECS = 15.0
@@ -17,7 +17,19 @@ class NoVictim(Exception):
     """There was nothing to break."""
 
 
-def calls_of(name: str, server: DatabaseServer, proxy: Proxy) -> dict[str, Callable[[Fault], str]]:
+class Server(Protocol):
+    """What can be killed and started, paused and resumed."""
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+def calls_of(name: str, server: Server, proxy: Proxy) -> dict[str, Callable[[Fault], str]]:
     """Return what each kind of fault of a server does."""
     return {
         f"{name}-kill": lambda fault: kill(server, fault),
@@ -36,7 +48,7 @@ def calls_of_connections(name: str, proxy: Proxy) -> dict[str, Callable[[Fault],
     }
 
 
-def kill(server: DatabaseServer, fault: Fault) -> str:
+def kill(server: Server, fault: Fault) -> str:
     """Let it be down for a while, as after a crash."""
     server.kill()
     time.sleep(fault.hold_secs)
@@ -44,7 +56,7 @@ def kill(server: DatabaseServer, fault: Fault) -> str:
     return f"down for {fault.hold_secs} s"
 
 
-def pause(server: DatabaseServer, fault: Fault) -> str:
+def pause(server: Server, fault: Fault) -> str:
     """Let it answer nothing for a while, and connections stay."""
     server.pause()
     try:

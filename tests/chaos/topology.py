@@ -1,6 +1,7 @@
 """The topology that is broken: numbers → add (by key) → store, maps (committers, by key) → PostgreSQL, Redis.
 
 `store` keeps its own fence, ledger and ranges, which the harness watches and checks; `maps` leaves all that to stores.
+In some rounds the numbers come from Kafka, and all committers are on one store: PostgreSQL, or Kafka.
 """
 
 from __future__ import annotations
@@ -11,28 +12,32 @@ from typing import Any
 
 from stormline import (
     BaseBatchBolt,
-    BaseTransactionalBolt,
     Config,
     FailedException,
     Fields,
-    ICommitter,
     TopologyContext,
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
 )
+from stormline.spouts.kafka import KafkaTransactionalSpout, OpaqueKafkaTransactionalSpout
 from stormline.topology.contracts import Collector, Conf
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Topology
 from tests.chaos import deaths
-from tests.chaos.design import IDEMPOTENT, ON_EXECUTORS, Design
-from tests.chaos.ledger import Ledger, Range, Token
-from tests.chaos.numbers import MODULUS, Sums
+from tests.chaos.design import FROM_FILE, IDEMPOTENT, INTO_KAFKA, INTO_POSTGRESQL, ON_EXECUTORS, Design
+from tests.chaos.gathered import GatheredSums
+from tests.chaos.kafka_topics import decode, numbers_of
+from tests.chaos.ledger import Ledger
+from tests.chaos.numbers import MODULUS
+from tests.chaos.one_store import MapsInPostgreSQL, SumsInKafka, SumsInPostgreSQL
 from tests.chaos.source import read_source
 from tests.chaos.spouts import IdempotentNumbers, OpaqueNumbers
-from tests.chaos.stores import Places, StoreByMaps
+from tests.chaos.stores import TIMEOUT_SECS, Places, StoreByMaps
 
 SOURCE = "source.json"
+RECORDS_PER_PARTITION = 500
+"""Offsets of a partition in a batch from Kafka."""
 
 
 class Poisoned(ValueError):
@@ -79,29 +84,12 @@ class AddNumbers(BaseBatchBolt):
         declarer.declare_stream("ranges", Fields("attempt", "partition", "first", "end", "count"))
 
 
-class StoreSums(BaseTransactionalBolt, ICommitter):
-    """Stores what a batch changes, in one database transaction."""
+class StoreSums(GatheredSums):
+    """Stores what a batch changes, in one database transaction of its own, behind its own fence."""
 
     def __init__(self, folder: Path, dsn: str, gathers: bool) -> None:
-        self.folder = folder
+        super().__init__(folder, gathers)
         self.dsn = dsn
-        self.gathers = ("sums", "ranges") if gathers else None
-
-    def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
-        self.token = Token(context.epoch, batch_id.transaction_id, batch_id.attempt_id)
-        self.commit_id = context.commit_id(batch_id)
-        self.topology = context.topology_id
-        self.task = context.this_task_index
-        self.sums: dict[int, Sums] = {}
-        self.ranges: dict[int, Range] = {}
-
-    def execute(self, tup: Tuple) -> None:
-        _, group, *rest = tup
-        if tup.source_stream_id == "ranges":
-            more = Range(*rest)
-            self.ranges[group] = self.ranges[group].plus(more) if group in self.ranges else more
-        else:
-            self.sums[group] = self.sums.get(group, Sums()).plus(Sums(*rest))
 
     def finish_batch(self) -> None:
         deaths.meet(self.folder, deaths.BEFORE)
@@ -116,29 +104,45 @@ class StoreSums(BaseTransactionalBolt, ICommitter):
         )
         deaths.meet(self.folder, deaths.AFTER)
 
-    def get_component_configuration(self) -> Config:
-        own = Config()
-        own.register_serialization(Sums)
-        own.register_serialization(Range)
-        return own
-
 
 def warm_up(_: int) -> None:
     """Do nothing, on an executor: so that it has started, and has imported all this."""
 
 
-def build(design: Design, folder: Path, dsn: str, stores: Places) -> Topology:
-    """Declare the topology of one round; `folder` holds its source."""
-    spout = IdempotentNumbers if design.spout == IDEMPOTENT else OpaqueNumbers
-    numbers = spout(folder / SOURCE, design.partitions)
-    builder = TransactionalTopologyBuilder(design.topology, "numbers", numbers, 2)
+def build(design: Design, folder: Path, dsn: str, stores: Places, kafka: str) -> Topology:
+    """Declare the topology of one round; `folder` holds its source, or says how much of it is in Kafka."""
+    builder = TransactionalTopologyBuilder(design.topology, "numbers", _spout(design, folder, kafka), 2)
     adder = AddNumbers(folder, design.partitions)
     builder.set_bolt("add", adder, design.adders).fields_grouping("numbers", Fields("key"))
-    store = builder.set_bolt("store", StoreSums(folder, dsn, gathers=design.pending % 2 == 0), design.committers)
-    store.fields_grouping("add", Fields("key")).fields_grouping("add", Fields("partition"), "ranges")
-    maps = builder.set_bolt("maps", StoreByMaps(stores), design.committers)
-    maps.fields_grouping("add", Fields("key"))
+    gathers = design.pending % 2 == 0
+    store: GatheredSums
+    maps: StoreByMaps | None = None
+    if design.sink == INTO_KAFKA:
+        store = SumsInKafka(folder, kafka, gathers)
+    elif design.sink == INTO_POSTGRESQL:
+        store, maps = SumsInPostgreSQL(folder, dsn, gathers), MapsInPostgreSQL(stores["postgresql"])
+    else:
+        store, maps = StoreSums(folder, dsn, gathers), StoreByMaps(stores)
+    declared = builder.set_bolt("store", store, design.committers)
+    declared.fields_grouping("add", Fields("key")).fields_grouping("add", Fields("partition"), "ranges")
+    if maps is not None:
+        builder.set_bolt("maps", maps, design.committers).fields_grouping("add", Fields("key"))
     return builder.build_topology()
+
+
+def _spout(design: Design, folder: Path, kafka: str) -> Any:
+    if design.source == FROM_FILE:
+        of_file = IdempotentNumbers if design.spout == IDEMPOTENT else OpaqueNumbers
+        return of_file(folder / SOURCE, design.partitions)
+    of_kafka = KafkaTransactionalSpout if design.spout == IDEMPOTENT else OpaqueKafkaTransactionalSpout
+    return of_kafka(
+        kafka,
+        numbers_of(design.topology),
+        {"number": "value.number", "key": "value.key"},  # plain "key" is the record's
+        value=decode,
+        records_per_partition=RECORDS_PER_PARTITION,
+        timeout_secs=TIMEOUT_SECS,
+    )
 
 
 def config(design: Design, zookeeper: str, session_timeout_ms: int, message_timeout_secs: int) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
-import psycopg
-
 from tests.chaos.design import Design
 from tests.chaos.processes import wait_until
+from tests.chaos.results import Away, Results
 from tests.chaos.source import Source, SourceFile
 
 LOOK_SECS = 0.05
@@ -21,9 +21,8 @@ BEHIND_BATCHES = 12
 class Watch:
     """Follows the last transaction that all committers of a topology have committed, and how many tuples count."""
 
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self._topology = ""
+    def __init__(self) -> None:
+        self._results: Results | None = None
         self._stopping = threading.Event()
         self.txid = 0
         self.tuples = 0
@@ -31,9 +30,9 @@ class Watch:
         self._thread = threading.Thread(target=self._look_on, daemon=True, name="watch")
         self._thread.start()
 
-    def follow(self, topology: str) -> None:
+    def follow(self, results: Results | None) -> None:
         """Look at another topology from now on."""
-        self._topology = topology
+        self._results = results
         self.txid = self.tuples = 0
         self.advanced = time.monotonic()
 
@@ -48,21 +47,16 @@ class Watch:
 
     def _look_on(self) -> None:
         while not self._stopping.wait(LOOK_SECS):
-            try:
-                with psycopg.connect(self._dsn, connect_timeout=2, autocommit=True) as db:
-                    while not self._stopping.wait(LOOK_SECS):
-                        self._look(db)
-            except psycopg.Error:
-                pass  # it is down: somebody has killed it
+            results = self._results
+            if results is not None:
+                with contextlib.suppress(Away):  # somebody has killed the server
+                    self._look(results)
 
-    def _look(self, db: psycopg.Connection) -> None:
-        topology = self._topology
-        row = db.execute("SELECT min(txid) FROM fence WHERE topology = %s", (topology,)).fetchone()
-        txid = int(row[0]) if row and row[0] is not None else 0
-        if topology == self._topology and txid > self.txid:
-            row = db.execute("SELECT sum(count) FROM state WHERE topology = %s", (topology,)).fetchone()
-            self.tuples = int(row[0] or 0) if row else 0
-            self.txid = txid
+    def _look(self, results: Results) -> None:
+        progress = results.look()
+        if results is self._results and progress.least > self.txid:
+            self.tuples = progress.tuples
+            self.txid = progress.least
             self.advanced = time.monotonic()
 
 

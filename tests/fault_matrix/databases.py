@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import CONTRACT, FLIGHTS, LEDGER, OF_OPERATORS, PLACED, POSTGRESQL, SQLITE, STORE_STOPS
+from tests.fault_matrix.node_ids import (
+    CONTRACT,
+    FLIGHTS,
+    KAFKA_SINK,
+    KAFKA_SINK_REFUSALS,
+    LEDGER,
+    OF_OPERATORS,
+    PLACED,
+    POSTGRESQL,
+    SQLITE,
+    STORE_STOPS,
+)
 from tests.fault_matrix.row import NO_SINK, ONE_PROCESS, Open, Row
 
 ROWS = (
@@ -135,9 +146,12 @@ ROWS = (
     ),
     Row(
         key="database-producer-fenced",
-        fault="a queue's producer was fenced, timed out, or its label exists",
-        must="a marker decides, not the error",
-        simulated=NO_SINK,
-        real=NO_SINK,
+        fault="a queue's producer was fenced, or timed out",
+        must="a marker decides, not the error: what is written in the same transaction",
+        simulated=ONE_PROCESS,
+        real=(
+            f"{KAFKA_SINK}test_a_driver_that_was_taken_over_commits_nothing_and_is_stopped",
+            f"{KAFKA_SINK_REFUSALS}test_a_producer_that_was_fenced_takes_nothing_more",
+        ),
     ),
 )

@@ -11,6 +11,7 @@ from tests.fault_matrix.node_ids import (
     IN_SPOUTS,
     IN_SPOUTS_FILE,
     IN_TASKS,
+    KAFKA_LOST,
     MESSAGES,
     OF_EMITTERS,
     OF_SPOUTS,
@@ -18,7 +19,7 @@ from tests.fault_matrix.node_ids import (
     RUNNER,
     SPOUT_ANSWERS,
 )
-from tests.fault_matrix.row import NO_CONNECTOR, Open, Row
+from tests.fault_matrix.row import Open, Row
 
 ROWS = (
     Row(
@@ -137,7 +138,7 @@ ROWS = (
             f"{IN_SPOUTS}test_memory.py::test_a_replay_whose_rows_are_gone_halts_instead_of_emitting_fewer",
             f"{FILES_CHANGE}test_a_vanished_file_halts",
         ),
-        real=NO_CONNECTOR,
+        real=(f"{KAFKA_LOST}test_a_batch_that_must_come_again_and_is_gone_stops_the_topology",),
     ),
     Row(
         key="spout-recreated",
@@ -147,7 +148,7 @@ ROWS = (
             f"{FILES_CHANGE}test_other_bytes_in_what_was_read_halt",
             f"{FILES_CHANGE}test_a_restart_reads_the_prefix_again_even_if_size_and_time_are_the_same",
         ),
-        real=NO_CONNECTOR,
+        real=(f"{KAFKA_LOST}test_a_topic_that_was_made_anew_is_told_whether_it_is_shorter_or_longer",),
     ),
     Row(
         key="spout-file-changes",

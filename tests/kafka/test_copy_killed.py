@@ -1,84 +1,57 @@
-"""Kafka to Kafka on Spark, whose driver is killed at each point of a commit, while a reader watches."""
+"""Kafka to Kafka on Spark: driver, workers and broker are killed fifty times, while a reader watches."""
 
 from __future__ import annotations
 
-import threading
+import json
+import random
+import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
-from tests.cluster.driver_process import DriverProcess
-from tests.kafka.output import messages
-from tests.services.kafka_broker import Kafka
-from tests.topologies.kafka_copied import PARTITIONS, POINTS, RECORDS, TRANSACTIONS
+from tests.kafka.copying import Copying, schedule
+from tests.kafka.output import messages, values
+from tests.services.kafka_broker import Kafka, kafka_broker
 
-LIFE_SECS = 180.0
-TARGET = "tests.topologies.kafka_copied"
+pytestmark = pytest.mark.proof
 
-
-@contextmanager
-def watched(kafka: Kafka, topic: str) -> Iterator[list[tuple[int, bytes]]]:
-    """What a reader of committed records has seen of a topic, partition and value, from the start on."""
-    seen: list[tuple[int, bytes]] = []
-    over = threading.Event()
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.servers,
-            "group.id": "watch",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "log_level": 0,
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-
-    def watch() -> None:
-        while not over.is_set() or len(seen) < PARTITIONS * RECORDS:
-            found = consumer.consume(100, 0.1)
-            seen.extend((one.partition() or 0, one.value() or b"") for one in found if one.error() is None)
-            if over.wait(0) and not found:
-                return
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield seen
-    finally:
-        over.set()
-        watcher.join()
-        consumer.close()
+DRIVERS, BROKERS, WORKERS = 6, 14, 30
 
 
-@pytest.mark.proof
-def test_a_driver_that_is_killed_at_each_point_of_a_commit_copies_each_record_once(
-    kafka: Kafka, tmp_path: Path
+@pytest.fixture
+def mortal_kafka() -> Iterator[Kafka]:
+    """A broker of its own, which may be killed."""
+    with kafka_broker() as made:
+        yield made
+
+
+def test_kafka_to_kafka_with_fifty_kills_holds_each_record_once_and_in_order(
+    mortal_kafka: Kafka, tmp_path: Path
 ) -> None:
-    source, target = kafka.topic(PARTITIONS), kafka.topic(PARTITIONS)
-    written = {partition: [b"%d-%d" % (partition, i) for i in range(RECORDS)] for partition in range(PARTITIONS)}
-    for partition, values in written.items():
-        kafka.write(source, values, partition)
-    output = tmp_path / "output.txt"
-    env = {"KAFKA_SERVERS": kafka.servers, "COPY_FROM": source, "COPY_TO": target}
-    drivers: list[DriverProcess] = []
-
-    def life(**more: str) -> int:
-        drivers.append(DriverProcess(TARGET, tmp_path / "state", output, {**env, **more}))
-        return drivers[-1].end(LIFE_SECS)
-
+    pick = random.Random(15)
+    kills = schedule(pick, DRIVERS, BROKERS, WORKERS)
+    assert len(kills) == 50
+    copying = Copying(mortal_kafka, tmp_path)
+    begun = time.monotonic()
     try:
-        with watched(kafka, target) as seen:
-            for i, point in enumerate(POINTS):
-                assert life(COPY_KILL=f"{point}:{3 * i + 2}") == -9, (point, output.read_text())
-            assert life() == 0, output.read_text()
-            assert [(one.partition(), one.value()) for one in messages(kafka, target)] == [
-                (partition, value) for partition, values in written.items() for value in values
-            ]
+        for what, where in kills:
+            if what == "driver":
+                copying.kill_driver(where)
+            elif what == "broker":
+                copying.kill_broker(where, pick.uniform(0, 1.5))
+            else:
+                copying.kill_worker(pick, where)
+            print(f"{time.monotonic() - begun:5.0f} s: {what} {where}; {copying.watcher.count} copied", flush=True)
+        copying.finish()
+        assert copying.watcher.seen == copying.written
+        assert values(mortal_kafka, copying.target) == [value for one in copying.written.values() for value in one]
+        ledger = [json.loads(message.value()) for message in messages(mortal_kafka, copying.ledger)]
     finally:
-        for driver in drivers:
-            driver.close()
-    for partition, values in written.items():
-        assert [value for one, value in seen if one == partition] == values
-    assert 3 * len(POINTS) < TRANSACTIONS
+        copying.close()
+    txids = [record["txid"] for record in ledger]
+    groups = Counter(1 + len(record["earlier"]) for record in ledger)
+    print(f"{txids[-1]} transactions; of Kafka's, by how many are in one: {sorted(groups.items())}")
+    assert txids == sorted(set(txids))
+    assert max(groups) > 1, "transactions that wait for their commits become one"

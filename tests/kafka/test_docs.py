@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from examples import kafka_words
+from examples import kafka_to_kafka, kafka_words
 from stormline import InProcessCluster
 from stormline.spouts.kafka import KafkaTransactionalSpout
 from stormline.state.kafka import KafkaCommitter
@@ -47,6 +47,37 @@ def test_the_page_and_the_example_count_every_committed_word_once(
         handle = cluster.submit_topology("kafka-words", kafka_words.config, kafka_words.topology())
         handle.await_drained(timeout_secs=120)
     assert [line.split() for line in kafka_words.report().splitlines()] == [[w, str(n)] for w, n in COUNTS.items()]
+
+
+def test_of_each_committed_order_the_example_makes_one_invoice_a_customers_in_order(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_SERVERS", kafka.servers)
+    kafka_to_kafka.make_topics(kafka.servers)
+    orders = kafka_to_kafka.write_orders(kafka.servers, 200)
+    assert len(orders) == 150
+    with InProcessCluster() as cluster:
+        handle = cluster.submit_topology("kafka-to-kafka", kafka_to_kafka.config, kafka_to_kafka.topology())
+        handle.await_drained(timeout_secs=120)
+    invoices = [json.loads(message.value()) for message in messages(kafka, kafka_to_kafka.INVOICES)]
+    total, *customers = kafka_to_kafka.comparison(orders, invoices).splitlines()
+    assert total == "150 orders, 150 invoices"
+    assert [line.rpartition(": ")[2] for line in customers] == ["yes"] * 3
+    missing, doubled = invoices[1:], [*invoices, invoices[0]]
+    assert "NO" in kafka_to_kafka.comparison(orders, missing)
+    assert "NO" in kafka_to_kafka.comparison(orders, doubled)
+
+
+@pytest.mark.proof
+def test_the_example_kills_its_driver_twice_and_there_is_one_invoice_of_each_order(kafka: Kafka) -> None:
+    command = [sys.executable, "-m", "examples.kafka_to_kafka"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    *kills, total, ada, bob, cyd = done.stdout.splitlines()
+    assert [line.partition(" after ")[0] for line in kills] == ["killed the driver"] * kafka_to_kafka.KILLS
+    assert all(0 < int(line.split()[-2]) < 2250 for line in kills), kills
+    assert total == "2250 orders, 2250 invoices"
+    assert [line.rpartition(": ")[2] for line in (ada, bob, cyd)] == ["yes"] * 3
 
 
 @pytest.mark.parametrize("kind", [KafkaTransactionalSpout, KafkaCommitter])

@@ -23,7 +23,7 @@ ROOMS = ("topology", "bolts", "spouts", "runtime", "cli", "stormline")
 UNPICKLES = {
     "runtime/tasks/gathered.py": "what bolts gathered, from an executor of this run, in Spark's own channel",
     "runtime/tasks/user_code.py": "an exception that this very call has just pickled, to see whether it can be read",
-    "runtime/processing/slot_reports.py": "reports of slots, in Spark's own channel",
+    "runtime/processing/slot_report.py": "reports of slots, in Spark's own channel",
     "runtime/commit/executor_messages.py": "parts of a commit and their replies, in Spark's own channel",
     "runtime/spark/worker.py": "the plan and the wave, in Spark's own channel",
     "runtime/coordination/stop_reasons.py": "an exception of user code, in Spark's own channel",

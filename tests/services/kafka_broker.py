@@ -28,14 +28,19 @@ STARTS_MAX = 3
 _numbers = itertools.count(1)
 
 
-@contextmanager
-def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka]:
-    """A broker that has ended when the block has; the test is skipped without its jars, and fails in CI."""
+def need_jars() -> None:
+    """Skip the test without the jars of Kafka, and fail it in CI."""
     if jars() is None:
         why = "the jars of Kafka are not there: make kafka"
         if os.environ.get("CI"):
             pytest.fail(why)
         pytest.skip(why)
+
+
+@contextmanager
+def kafka_broker(settings: Mapping[str, object] | None = None) -> Iterator[Kafka]:
+    """A broker that has ended when the block has; the test is skipped without its jars, and fails in CI."""
+    need_jars()
     for left in reversed(range(STARTS_MAX)):
         port, controller_port, secured_port = free_port(), free_port(), free_port()
         broker = KafkaBroker(port, controller_port)
@@ -81,9 +86,9 @@ def secured(broker: KafkaBroker, controller_port: int, port: int) -> dict[str, o
 class Kafka:
     """A broker, and what tests do with its topics."""
 
-    def __init__(self, broker: KafkaBroker, secured_servers: str) -> None:
+    def __init__(self, broker: KafkaBroker, secured_servers: str, servers: str = "") -> None:
         self.broker = broker
-        self.servers = broker.servers
+        self.servers = servers or broker.servers
         self.secured_servers = secured_servers
         self.ca_file = broker.folder / "ca.pem"
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
@@ -91,12 +96,16 @@ class Kafka:
 
     def topic(self, partitions: int = 1, name: str = "", **config: str) -> str:
         """Make a topic; return its name."""
-        name = name or f"topic-{next(_numbers)}"
+        name = name or self.free_name()
         settings = {key.replace("_", "."): value for key, value in config.items()}
         for made in self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values():
             made.result()
         eventually(lambda: self.topic_id(name), 60)  # brokers know late of what they have made
         return name
+
+    def free_name(self) -> str:
+        """Return a name that nothing has."""
+        return f"topic-{next(_numbers)}"
 
     def topic_id(self, topic: str) -> str:
         """Return the id of a topic; empty where there is none."""

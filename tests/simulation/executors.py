@@ -11,8 +11,9 @@ from stormline.runtime.messages.commit_request import CommitRequest
 from stormline.runtime.messages.engine import EngineFailure
 from stormline.runtime.messages.wave import Wave, WaveResult
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
-from stormline.runtime.processing.stage_runner import SlotBlock, SlotReport, StageRunner
+from stormline.runtime.processing.slot_report import SlotReport, read_report
+from stormline.runtime.processing.slot_reports import merge_reports
+from stormline.runtime.processing.stage_runner import SlotBlock, StageRunner
 from stormline.runtime.processing.wave_shape import commit_only_stages
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tuples.blocks import FOR_DRIVER, stage_of

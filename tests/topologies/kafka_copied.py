@@ -1,12 +1,12 @@
-"""Copies a Kafka topic into another one, and kills its own driver at a named point of a commit.
+"""Copies a Kafka topic into another one; its driver keeps appointments at the points of a commit.
 
-Environment: KAFKA_SERVERS; COPY_FROM and COPY_TO, topics; COPY_KILL, if set, is `point:txid`.
+Environment: KAFKA_SERVERS; COPY_FROM and COPY_TO, topics; COPY_FOLDER, where appointments are laid.
 """
 
 from __future__ import annotations
 
 import os
-import signal
+from pathlib import Path
 from typing import Any
 
 from stormline import Config, Topology, TransactionalTopologyBuilder
@@ -14,21 +14,18 @@ from stormline.spouts.kafka import KafkaTransactionalSpout
 from stormline.state.kafka import KafkaCommitter, KafkaSink
 from stormline.state.kafka.sink_resource import KafkaSinkResource
 from stormline.state.kafka.transaction import KafkaTransaction
+from tests.chaos import deaths
 
-PARTITIONS, RECORDS, PER_TRANSACTION = 2, 200, 10
-TRANSACTIONS = RECORDS // PER_TRANSACTION
-POINTS = ("begun", "sent", "prepared", "committed", "recorded")
+PARTITIONS, PER_TRANSACTION = 2, 10
 
-
-def die_at(point: str, txid: int) -> None:
-    """End this process here, if that was ordered for this transaction, or one that is in a group with it."""
-    ordered, _, wanted = os.environ.get("COPY_KILL", "").partition(":")
-    if point == ordered and txid >= int(wanted):
-        os.kill(os.getpid(), signal.SIGKILL)
+RECORDED, BEGUN, SENT, PREPARED, COMMITTED = "recorded", "begun", "sent", "prepared", "committed"
+POINTS = (RECORDED, BEGUN, SENT, PREPARED, COMMITTED)
+"""In this order: the commit before is recorded, this one begins, all is sent, is acknowledged, is committed."""
 
 
 def topology() -> Topology:
-    """Declare the topology."""
+    """Declare the topology, in the driver that runs it."""
+    keep_appointments()
     servers = os.environ["KAFKA_SERVERS"]
     spout = KafkaTransactionalSpout(
         servers, os.environ["COPY_FROM"], ["value", "partition"], records_per_partition=PER_TRANSACTION
@@ -46,25 +43,26 @@ config.set_max_spout_pending(4)
 
 # ---------------------------------------------------------------------------------------- the points
 
-_begin, _prepare, _commit = KafkaSinkResource.begin, KafkaTransaction.prepare, KafkaTransaction.commit
 
+def keep_appointments() -> None:
+    """Let this process come to the points of its commits."""
+    begin, prepare, commit = KafkaSinkResource.begin, KafkaTransaction.prepare, KafkaTransaction.commit
+    folder = Path(os.environ["COPY_FOLDER"])
 
-def begin(self: KafkaSinkResource, token: Any, registry: Any) -> KafkaTransaction:
-    die_at("recorded", token.txid - 1)
-    begun = _begin(self, token, registry)
-    die_at("begun", token.txid)
-    return begun
+    def meeting_begin(self: KafkaSinkResource, token: Any, registry: Any) -> KafkaTransaction:
+        deaths.meet(folder, RECORDED)
+        begun = begin(self, token, registry)
+        deaths.meet(folder, BEGUN)
+        return begun
 
+    def meeting_prepare(self: KafkaTransaction) -> None:
+        deaths.meet(folder, SENT)
+        prepare(self)
+        deaths.meet(folder, PREPARED)
 
-def prepare(self: KafkaTransaction) -> None:
-    die_at("sent", self.token.txid)
-    _prepare(self)
-    die_at("prepared", self.token.txid)
+    def meeting_commit(self: KafkaTransaction) -> None:
+        commit(self)
+        deaths.meet(folder, COMMITTED)
 
-
-def commit(self: KafkaTransaction) -> None:
-    _commit(self)
-    die_at("committed", self.token.txid)
-
-
-KafkaSinkResource.begin, KafkaTransaction.prepare, KafkaTransaction.commit = begin, prepare, commit  # type: ignore[method-assign]
+    KafkaSinkResource.begin = meeting_begin  # type: ignore[method-assign]
+    KafkaTransaction.prepare, KafkaTransaction.commit = meeting_prepare, meeting_commit  # type: ignore[method-assign]

@@ -9,11 +9,13 @@ import pytest
 from benchmarks.__main__ import chosen
 from benchmarks.figure import Figure, Goal, Pair, Status, percentile, plain, slope, step_ratios, worst_step
 from benchmarks.figures import RUNS
+from benchmarks.figures.killed_driver import turns
 from benchmarks.goals import GOALS, ROWS
 from benchmarks.measuring.bench import alternately
 from benchmarks.measuring.machine import ROOT
 from benchmarks.measuring.recorder import NotAvailable, Recorder
 
+KAFKA = ("K1", "K2", "K3", "K4", "K5")
 AT_LEAST = Goal("P1", "P1", "ours", "theirs", "tuples/s", 0.6)
 AT_MOST = Goal("P7", "P7", "ours", "theirs", "ms", 1.5, at_most=True)
 
@@ -122,6 +124,13 @@ class TestRecorder:
         assert len(failed.pairs) == 1
         assert recorder.figures["P8a"].status is Status.NOT_AVAILABLE
 
+    def test_a_pair_that_grows_with_the_run_is_the_only_one(self) -> None:
+        recorder = Recorder(frozenset(["S6"]))
+        recorder.in_place("S6b", 1, 2, kills=5)
+        recorder.in_place("S6b", 3, 4, kills=10)
+        recorder.interrupted()
+        assert recorder.figures["S6b"].pairs == [Pair(3, 4, {"kills": 10})]
+
     def test_a_figure_that_was_given_up_stays_so(self) -> None:
         recorder = Recorder(frozenset(["P5"]))
         recorder.give_up("P5a", Status.FAILED, "bytewax: gone")
@@ -150,11 +159,15 @@ class TestRecorder:
 def test_every_row_has_one_run_and_every_figure_a_row() -> None:
     assert sorted(row for run in RUNS for row in run.rows) == sorted(ROWS)
     assert len({goal.key for goal in GOALS}) == len(GOALS)
-    assert (*(f"P{number}" for number in range(1, 12)), *(f"S{number}" for number in range(1, 7))) == ROWS
+    assert (*(f"P{number}" for number in range(1, 12)), *(f"S{number}" for number in range(1, 7)), *KAFKA) == ROWS
+
+
+def test_kills_are_taken_in_turns() -> None:
+    assert (turns(20), turns(7), turns(1)) == ([5, 5, 5, 5], [5, 2], [1])
 
 
 def test_rows_are_chosen_by_name() -> None:
     assert chosen("p1, P3", no_peers=False) == {"P1", "P3"}
-    assert chosen(None, no_peers=True) == set(ROWS) - {"P4", "P5", "P6", "S5", "S6"}
+    assert chosen(None, no_peers=True) == set(ROWS) - {"P4", "P5", "P6", "S5", "S6", "K3", "K4"}
     with pytest.raises(Exception, match="there is no row 'P99'; there are P1, P2"):
         chosen("P99", no_peers=False)

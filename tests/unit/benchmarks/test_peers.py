@@ -16,7 +16,7 @@ import pytest
 from benchmarks.peers import PEERS, Measurement, PeerFailed, measure, measure_all, prepare
 from benchmarks.peers.environments import READY, NotPrepared, Peer, UnknownPeer, install
 from benchmarks.peers.protocol import WORDS, WrongCount, checked, jobs, word_counts
-from benchmarks.peers.running import measured
+from benchmarks.peers.running import measured, running
 
 LINE = Measurement("fake", "1.0", "words", 200, 2, 0.5, {"total": 200, "distinct": 10}, "as documented").as_line()
 STORED = dict(word_counts(0, 1_500))
@@ -122,6 +122,25 @@ class TestRunning:
             list(measured([sys.executable, "-c", f"{start}; {leave}"], "fake", ["words"], 2))
         assert ended(int((tmp_path / "pid").read_text()))
 
+    def test_a_peer_that_runs_beside_is_ended_with_the_block(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = tmp_path / "endless.py"
+        leave = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
+        program.write_text(f"import os, time\n{leave}\nprint('up', flush=True)\ntime.sleep(60)\n")
+        monkeypatch.setitem(PEERS, "endless", Peer("endless"))
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        with running("endless", (), "up"):
+            pid = int((tmp_path / "pid").read_text())
+            assert not ended(pid)
+        assert ended(pid)
+
+    def test_a_peer_that_does_not_come_up_is_told_with_what_it_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(PEERS, "absent", Peer("benchmarks.peers.absent"))
+        message = "(?s)absent has not said 'up': .*No module named benchmarks.peers.absent"
+        with pytest.raises(PeerFailed, match=message), running("absent", (), "up"):
+            pass
+
     def test_ctrl_c_ends_the_peer_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         started: list[Any] = []
 
@@ -136,7 +155,7 @@ class TestRunning:
         assert started[0].returncode is not None
 
     def test_an_unknown_peer_is_named_beside_those_that_there_are(self) -> None:
-        message = "there is no peer 'heron'; there are structured_streaming, bytewax, pyflink, storm"
+        message = "there is no peer 'heron'; there are structured_streaming, bytewax, pyflink, storm, kafka_streaming"
         with pytest.raises(UnknownPeer, match=message):
             measure("heron", "words")
         with pytest.raises(UnknownPeer, match=message):
@@ -192,6 +211,15 @@ class TestPrepare:
         prepare("structured_streaming", home=tmp_path, run=Installer(fails_at=1))
         assert PEERS["structured_streaming"].python(tmp_path) == sys.executable
         assert list(tmp_path.iterdir()) == []
+
+    def test_the_jars_of_sparks_kafka_source_are_fetched_by_spark(self, tmp_path: Path) -> None:
+        installer = Installer()
+        for _ in range(2):
+            prepare("kafka_streaming", home=tmp_path, run=installer)
+        ((*_, home, jars),) = installer.commands
+        assert home == str(tmp_path / "kafka_streaming")
+        assert jars.startswith("org.apache.spark:spark-sql-kafka-0-10_2.13:")
+        assert PEERS["kafka_streaming"].python(tmp_path) == sys.executable
 
     def test_one_that_was_broken_off_is_made_anew(self, tmp_path: Path) -> None:
         with pytest.raises(NotPrepared, match="no wheel"):

@@ -62,7 +62,7 @@ def test_every_test_that_is_named_exists_and_is_on_its_side() -> None:
     assert [
         name for name in simulated if not name.startswith(("tests/unit/", "tests/model/", "tests/simulation/"))
     ] == []
-    assert [name for name in real if not name.startswith(("tests/spark/", "tests/cluster/"))] == []
+    assert [name for name in real if not name.startswith(("tests/spark/", "tests/cluster/", "tests/kafka/"))] == []
 
 
 def test_a_test_that_does_not_exist_is_noticed() -> None:

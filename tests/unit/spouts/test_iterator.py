@@ -342,7 +342,7 @@ def test_other_stored_metadata_is_told() -> None:
             return [1]
 
     for metadata in ("x", [1, 2], [None, None, 1, 1], [None, 1, 0, 1]):
-        with pytest.raises(CorruptData, match=r"IteratorTransactionalSpout is .*, expected \[start, end, rows"):
+        with pytest.raises(CorruptData, match=r"a spout of positions is .*, expected \[start, end, rows"):
             made.get_coordinator({}, Context()).resume(metadata)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,8 @@ from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.messages.wave import Wave, WaveAttempt, WaveResult
 from stormline.runtime.processing.driver_stage import run_driver_stage
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.runtime.processing.slot_reports import merge_reports, read_report
+from stormline.runtime.processing.slot_report import read_report
+from stormline.runtime.processing.slot_reports import merge_reports
 from stormline.runtime.processing.stage_runner import SlotBlock, StageRunner
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.tasks.task_environment import TaskEnvironment

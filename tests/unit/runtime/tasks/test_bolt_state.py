@@ -150,6 +150,38 @@ def test_a_bolt_of_plain_values_is_copied_as_its_class_says(kind: type[Plain]) -
     assert vars(one) is not vars(other)
 
 
+class Holding(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = [["a"]]
+        self.same = self.values
+        self.back = {"me": self}
+
+
+class CopiesItselfDeeply(Holding):
+    def __deepcopy__(self, memo: dict[int, Any]) -> CopiesItselfDeeply:
+        made = CopiesItselfDeeply()
+        made.how = "by __deepcopy__"
+        return made
+
+
+@pytest.mark.parametrize("kind", [Holding, CopiesItselfDeeply])
+def test_what_a_bolt_holds_is_its_own_in_every_attempt_and_points_to_it(kind: type[Holding]) -> None:
+    builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout({}, ["value"], 1))
+    declared = kind()
+    builder.set_bolt("x", declared).shuffle_grouping("spout")
+    env = TaskEnvironment(compile_topology(builder.build_topology()), 1)
+    one, other = env.fresh_bolt("x"), env.fresh_bolt("x")
+    for fresh in (one, other):
+        assert isinstance(fresh, kind)
+        assert fresh.values is fresh.same
+        assert fresh.back["me"] is fresh
+        assert fresh.how == ("plainly" if kind is Holding else "by __deepcopy__")
+        assert fresh.values == [["a"]]
+        fresh.values[0].append("b")
+    assert declared.values == [["a"]]
+
+
 class Helper:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
