@@ -223,9 +223,25 @@ def test_lost_halts_and_says_what_is_known_and_so_does_the_next_driver() -> None
         assert "the sink of bolt 'sink' has lost transaction t_" in message
         assert "had been pre-committed and decided: its rows are missing" in message
         assert "Of the same batch are committed: none; not tried since: ['t_" in message
-        assert "stormline transactions abort t_" in message
+        assert (
+            "write its rows by hand, and let the topology go on without it, by topology.sink.settled = ['t_" in message
+        )
         assert max(map(txid_of, sink.committed)) == 2
         assert sink.script.asked("pre_commit").count(3) <= 2, "once in each of two tasks"
+
+
+def test_what_a_person_has_settled_is_gone_on_without(caplog: pytest.LogCaptureFixture) -> None:
+    sink, server = fresh("settled"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.on("commit", 3, lambda: CommitOutcome.LOST, times=99)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, topology)
+        with pytest.raises(TopologyFailed, match="has lost transaction"):
+            handle.await_drained(60)
+    (label,) = [label for label in sink.prepared if txid_of(label) == 3]
+    run(topology, server, {"topology.sink.settled": [label]})
+    assert len(sink.rows) == len(ALL) - 4
+    assert f"{label} of bolt 'sink' is lost, and settled by hand: it is gone on without" in caplog.text
 
 
 def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable() -> None:
