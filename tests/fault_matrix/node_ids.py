@@ -78,5 +78,6 @@ KILLED = (
 )
 CAMPAIGN = "tests/simulation/test_campaign.py::test_no_law_is_broken_in_twenty_thousand_histories_full_of_faults"
 SINK_SWEEPS = "tests/unit/runtime/coordination/test_sink_sweep.py::"
+TRANSFERS = "tests/cluster/test_transfers_xa.py::"
 TWO_PHASE = "tests/unit/runtime/coordination/test_two_phase_commit.py::"
 TWO_PHASE_KILLED = "tests/cluster/test_two_phase_killed.py::"
