@@ -22,8 +22,8 @@ SINKS = (
         "2 sameness",
         "R2: what fixes a batch does not hold the handles of what was pre-committed for it.",
         DEFINITIONS,
-        "result.partitions, commit_id, self._group_max, handles",
-        "result.partitions, commit_id, self._group_max",
+        "known.metadata, True, result.rows, result.partitions, commit_id, self._group_max, handles\n",
+        "known.metadata, True, result.rows, result.partitions, commit_id, self._group_max\n",
     ),
     Mutant(
         "decided-batch-is-written-again",
