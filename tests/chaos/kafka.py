@@ -8,8 +8,6 @@ import signal
 import threading
 from collections.abc import Mapping
 
-from confluent_kafka import KafkaException
-
 from examples.kafka_broker import KafkaBroker, jars
 from tests.chaos.processes import die_with_parent, wait_until
 from tests.kafka.output import is_settled
@@ -89,11 +87,8 @@ class ChaosKafka:
         wait_until(lambda: all(map(self.is_settled, topics)), SETTLED_SECS)
 
     def is_settled(self, topic: str) -> bool:
-        """Return whether no transaction is open there; not while the broker, which has just come back, cannot say."""
-        try:
-            return is_settled(self.client, topic)
-        except KafkaException:
-            return False
+        """Return whether no transaction is open there."""
+        return is_settled(self.client, topic)
 
     def kill(self) -> None:
         """End it as a crash would."""
