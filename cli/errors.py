@@ -28,6 +28,14 @@ class NoKafka(StormlineError, TypeError):
     """A topology that reads no Kafka was asked how far it lags behind it."""
 
 
+class NoSinks(StormlineError, TypeError):
+    """A topology that writes into no two-phase sink was asked what it has pre-committed."""
+
+
+class NoSuchTransaction(StormlineError, LookupError):
+    """A label that no two-phase transaction of a topology has."""
+
+
 class NotDone(StormlineError, TimeoutError):
     """A run was stopped by `--timeout` before it had done what it was to do."""
 

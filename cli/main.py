@@ -15,6 +15,7 @@ from stormline.cli.lag import lag_command
 from stormline.cli.run import run_command
 from stormline.cli.state import state_group
 from stormline.cli.submit import submit_command
+from stormline.cli.transactions import transactions_group
 from stormline.cli.usage import CalledWrongly, CommandGroup
 from stormline.cli.visualize import visualize_command
 from stormline.topology.errors import StormlineError
@@ -67,11 +68,11 @@ for _command in (
     audit_command,
     lag_command,
     state_group,
-    *state_group.commands.values(),
+    transactions_group,
 ):
-    _command.context_settings.setdefault("help_option_names", _HELP_NAMES)  # without the group too: click caches them
-    if _command not in state_group.commands.values():
-        main.add_command(_command)
+    for _part in (_command, *(_command.commands.values() if isinstance(_command, click.Group) else ())):
+        _part.context_settings.setdefault("help_option_names", _HELP_NAMES)  # without the group too: click caches them
+    main.add_command(_command)
 
 if __name__ == "__main__":
     main()

@@ -201,6 +201,14 @@ class NoState(StormlineError, LookupError):
     """There is no state of a topology where one looks for it."""
 
 
+class NotAbortable(StormlineError):
+    """A two-phase transaction that may be committed yet was to be aborted by hand."""
+
+
+class UndecidedTransaction(StormlineError):
+    """A two-phase transaction that is not decided was to be committed by hand."""
+
+
 class NotAuditable(StormlineError):
     """It cannot be told what a topology should have stored."""
 

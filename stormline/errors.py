@@ -16,6 +16,7 @@ from stormline.runtime.errors import (
     MixedVersions,
     NewerState,
     NoState,
+    NotAbortable,
     NotAuditable,
     NotCommitting,
     NotNext,
@@ -35,6 +36,7 @@ from stormline.runtime.errors import (
     TopologyChanged,
     TopologyFailed,
     TopologyStopped,
+    UndecidedTransaction,
     UnknownFunction,
     UnsafeSpark,
     WaitsForItself,
@@ -67,6 +69,7 @@ from stormline.spouts.kafka.errors import (
     UnreadableRecord,
 )
 from stormline.spouts.memory import RowsVanished
+from stormline.spouts.redis.errors import BadEntry, EntriesLost, InvalidRedisSpout, RedisRefused
 from stormline.state.errors import (
     CorruptRow,
     InvalidAggregate,
@@ -137,6 +140,7 @@ from stormline.topology.errors import (
 
 __all__ = [
     "AlreadyRunning",
+    "BadEntry",
     "BadHeader",
     "BadLine",
     "BrokersAway",
@@ -155,6 +159,7 @@ __all__ = [
     "DuplicateGrouping",
     "EmitError",
     "EngineStopped",
+    "EntriesLost",
     "FailedException",
     "Fenced",
     "FileChanged",
@@ -179,6 +184,7 @@ __all__ = [
     "InvalidParallelism",
     "InvalidPartitions",
     "InvalidPath",
+    "InvalidRedisSpout",
     "InvalidRegistration",
     "InvalidSpout",
     "InvalidStarRocks",
@@ -200,6 +206,7 @@ __all__ = [
     "NoSuchTable",
     "NoZooKeeper",
     "NotARecordBatch",
+    "NotAbortable",
     "NotAuditable",
     "NotCommitting",
     "NotGathered",
@@ -211,6 +218,7 @@ __all__ = [
     "PositionMissing",
     "RecordRefused",
     "RecordsLost",
+    "RedisRefused",
     "RefusedValue",
     "ReportedFailedException",
     "RowRefused",
@@ -242,6 +250,7 @@ __all__ = [
     "TopologyChanged",
     "TopologyFailed",
     "TopologyStopped",
+    "UndecidedTransaction",
     "UndeclaredStream",
     "UnknownAttempt",
     "UnknownComponent",

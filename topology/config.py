@@ -26,6 +26,7 @@ AUTO_TASK_HOOKS = "topology.auto.task.hooks"
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 COMMIT_PLACEMENT = "topology.commit.placement"
 COMMIT_GROUP_MAX = "topology.commit.group.max"
+SINK_SETTLED = "topology.sink.settled"
 SINK_SWEEP_SECS = "topology.sink.sweep.secs"
 ZOOKEEPER_ROOT = "transactional.zookeeper.root"
 ZOOKEEPER_SERVERS = "transactional.zookeeper.servers"
@@ -85,6 +86,12 @@ KNOWN_KEYS: dict[str, Key] = {
         64,
         "Transactions that wait for their commits and may become durable in one step, where all their effects are in "
         "one store (`effects_in`; see [state](state.md)); 1: each by itself.",
+    ),
+    SINK_SETTLED: Key(
+        "labels",
+        (),
+        "Labels of transactions that a two-phase sink has lost, and of which a person has settled by hand what becomes "
+        "of their rows: the topology goes on without them. See [two-phase commit](two_phase_commit.md).",
     ),
     SINK_SWEEP_SECS: Key(
         "seconds",
@@ -258,6 +265,10 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "registrations": (
         "registrations made by register_serialization",
         lambda v: isinstance(v, (list, tuple)) and all(isinstance(r, Registration) for r in v),
+    ),
+    "labels": (
+        "a list of labels of transactions, as the message that names them has them",
+        lambda v: isinstance(v, (list, tuple)) and all(isinstance(label, str) for label in v),
     ),
     "placement": ("'driver' or 'executors'", lambda v: isinstance(v, str) and v in ("driver", "executors")),
     "auth scheme or none": (

@@ -10,6 +10,7 @@ from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.topology.attempt import TransactionAttempt
+from stormline.topology.config import SINK_SETTLED, setting
 from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.two_phase_commit import CommitOutcome
 
@@ -95,8 +96,16 @@ class SinkCommits:
             self._env.world.sleep(min(LOOK_SECS, secs))
         return self._wanted()
 
-    def _lost(self, handle: SinkHandle) -> Failure:
-        """Return why the topology halts (rule R7): neither to go on nor to write the rows again would be right."""
+    def _lost(self, handle: SinkHandle) -> Failure | None:
+        """Return why the topology halts: neither to go on nor to write the rows again would be right (rule R7).
+
+        None: a person has settled it.
+        """
+        if handle.label in setting(self._env.plan.config, SINK_SETTLED):
+            log.warning(
+                "%s of bolt %r is lost, and settled by hand: it is gone on without", handle.label, handle.component
+            )
+            return None
         at = self._handles.index(handle)
         committed = [known.label for known in self._committed] or "none"
         untried = [later.label for later in self._handles[at + 1 :]] or "none"
@@ -107,6 +116,6 @@ class SinkCommits:
             f"and decided: its rows are missing. Of the same batch are committed: {committed}; not tried since: "
             f"{untried}. Nothing later is committed until this is settled: find out why it is gone (the resource's own "
             "limit for prepared transactions may be too short), write its rows by hand, and let the topology go on "
-            f"without it: stormline transactions abort {handle.label} --decided",
+            f"without it, by {SINK_SETTLED} = [{handle.label!r}]",
             fatal=True,
         )

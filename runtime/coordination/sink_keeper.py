@@ -206,16 +206,16 @@ class SinkKeeper:
             label = TransactionLabel.read(prepared.label)
             if label is None or label.scope != scope:
                 continue
-            if label.epoch > self._env.epoch:
+            if knowledge.left_behind(label):
+                log.info("%s of bolt %r was left behind, and is aborted", label, component)
+                self._abort(SinkHandle(component, prepared.label, prepared.handle))
+            elif label.epoch > self._env.epoch:
                 log.warning(
                     "the sink of bolt %r holds %s of a newer driver than this one (epoch %d): it is left alone",
                     component,
                     label,
                     self._env.epoch,
                 )
-            elif knowledge.left_behind(label):
-                log.info("%s of bolt %r was left behind, and is aborted", label, component)
-                self._abort(SinkHandle(component, prepared.label, prepared.handle))
         with self._lock:
             for txid in [txid for txid in self._kept if txid <= knowledge.committed]:
                 del self._kept[txid]

@@ -5,7 +5,7 @@ tests/unit/docs/test_fault_matrix.py sees that all that is named exists, and tha
 
 from __future__ import annotations
 
-from tests.fault_matrix import bolts, databases, driver, kafka, operators, spark, spouts, stores, zookeeper
+from tests.fault_matrix import bolts, databases, driver, kafka, operators, sinks, spark, spouts, stores, zookeeper
 from tests.fault_matrix.row import Row
 
 MATRIX: dict[str, tuple[Row, ...]] = {
@@ -16,6 +16,7 @@ MATRIX: dict[str, tuple[Row, ...]] = {
     "Bolts": bolts.ROWS,
     "The user's database": databases.ROWS,
     "Stores": stores.ROWS,
+    "Two-phase sinks": sinks.ROWS,
     "Kafka": kafka.ROWS,
     "Operator": operators.ROWS,
 }

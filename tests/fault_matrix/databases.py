@@ -13,8 +13,10 @@ from tests.fault_matrix.node_ids import (
     POSTGRESQL,
     SQLITE,
     STORE_STOPS,
+    TWO_PHASE,
+    TWO_PHASE_KILLED,
 )
-from tests.fault_matrix.row import NO_SINK, ONE_PROCESS, Open, Row
+from tests.fault_matrix.row import ONE_PROCESS, Open, Row
 
 ROWS = (
     Row(
@@ -141,8 +143,8 @@ ROWS = (
         key="database-prepared-orphans",
         fault="transactions were prepared (2PC) and never decided",
         must="decided before new work begins",
-        simulated=NO_SINK,
-        real=NO_SINK,
+        simulated=(f"{TWO_PHASE}test_what_a_driver_left_undecided_is_swept_before_anything_is_written",),
+        real=(f"{TWO_PHASE_KILLED}test_files_of_a_driver_that_is_killed_at_any_moment_hold_each_row_once",),
     ),
     Row(
         key="database-producer-fenced",

@@ -77,3 +77,6 @@ KILLED = (
     "tests/cluster/test_kill_minus_nine.py::test_a_driver_killed_at_any_moment_loses_nothing_and_counts_nothing_twice"
 )
 CAMPAIGN = "tests/simulation/test_campaign.py::test_no_law_is_broken_in_twenty_thousand_histories_full_of_faults"
+SINK_SWEEPS = "tests/unit/runtime/coordination/test_sink_sweep.py::"
+TWO_PHASE = "tests/unit/runtime/coordination/test_two_phase_commit.py::"
+TWO_PHASE_KILLED = "tests/cluster/test_two_phase_killed.py::"

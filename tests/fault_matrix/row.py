@@ -16,7 +16,6 @@ Covered = tuple[str, ...]
 """Kinds of faults, and node ids of tests."""
 
 ONE_PROCESS = Open("the doubles have nothing that could fail so")
-NO_SINK = Open("Stormline ships no sink that prepares or produces; the laws leave it to the user's committer")
 
 
 @dataclass(frozen=True, slots=True)

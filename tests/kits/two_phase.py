@@ -11,6 +11,7 @@ from stormline import (
     CommitOutcome,
     FailedException,
     Fields,
+    InProcessCluster,
     MemoryTransactionalSpout,
     OpaqueMemoryTransactionalSpout,
     PreparedTransaction,
@@ -19,6 +20,7 @@ from stormline import (
     TransactionLabel,
     TwoPhaseCommitBolt,
 )
+from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import MemoryTwoPhaseSink
 from stormline.topology.topology import Topology
 
@@ -151,3 +153,12 @@ def sunk(
     builder.set_bolt("sink", TwoPhaseCommitBolt(sink, semantic), tasks).shuffle_grouping("spout")
     beside(builder)
     return builder.build_topology()
+
+
+def run_sunk(topology: Topology, server: MemoryStateServer | None = None, config: Any = None) -> MemoryStateServer:
+    """Run topology "t" until all is committed; sweeps are frequent."""
+    server = server or MemoryStateServer()
+    settings = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05, **(config or {})}
+    with InProcessCluster(server) as cluster:
+        cluster.submit_topology("t", settings, topology).await_drained(60)
+    return server

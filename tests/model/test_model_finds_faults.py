@@ -171,6 +171,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("where", "name", "broken", "message"), FAULTS)
 def test_the_model_finds_a_coordinator_that_breaks_a_law(
     where: object, name: str, broken: object, message: str, monkeypatch: pytest.MonkeyPatch

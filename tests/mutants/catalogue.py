@@ -10,6 +10,7 @@ from tests.mutants.faults_of_input import INPUT
 from tests.mutants.faults_of_ownership import OWNERSHIP_FAULTS
 from tests.mutants.faults_of_phases import PHASES
 from tests.mutants.faults_of_processing import PROCESSING
+from tests.mutants.faults_of_sinks import SINKS
 from tests.mutants.faults_of_state import STATE
 from tests.mutants.mutant import Mutant
 
@@ -17,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *COORDINATION,
     *COMMIT_QUEUE,
     *GROUPS,
+    *SINKS,
     *PROCESSING,
     *COMMITS,
     *STATE,

@@ -64,8 +64,8 @@ OWNERSHIP_FAULTS = (
         "A batch that is fixed anew, before any commit of it, keeps the stored commit id: it commits under another "
         "one.",
         "runtime/coordination/batch_definitions.py",
-        "True, result.rows, result.partitions, wave_attempt.commit_id,",
-        "True, result.rows, result.partitions, known.commit_id or wave_attempt.commit_id,",
+        "commit_id, handles = wave_attempt.commit_id, result.handles",
+        "commit_id, handles = known.commit_id or wave_attempt.commit_id, result.handles",
     ),
     Mutant(
         "commit-id-of-a-batch-that-was-fixed",

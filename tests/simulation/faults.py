@@ -58,7 +58,7 @@ STORE_WEIGHTS = {"driver: killed in a COMMIT": 0.2}
 SINK_WEIGHTS = {
     **dict.fromkeys(SINK_FAULTS, 0.06),
     **dict.fromkeys(PREPARE_FAULTS, 0.04),
-    "sink: forgets": 0.004,
+    "sink: forgets": 0.02,
 }
 """As `STORE_WEIGHTS`."""
 

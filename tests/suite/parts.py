@@ -58,8 +58,7 @@ PROOF = (
     Part("cluster", ("tests/cluster",)),
     Part("kafka", ("tests/kafka",)),
     Part("spark", ("tests/spark",)),
-    Part("kafka", ("tests/kafka",)),
-    Part("fuzz", ("tests",)),
+    Part("fuzz and model", ("tests",)),
 )
 """What `make proof` runs: the tests that are marked so."""
 

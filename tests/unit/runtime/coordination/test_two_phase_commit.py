@@ -15,26 +15,16 @@ from stormline import (
     Fields,
     InProcessCluster,
     MemoryTransactionalSpout,
-    Semantic,
     TransactionalTopologyBuilder,
     TwoPhaseCommitBolt,
 )
-from stormline.runtime.errors import Fenced, SinkMissing, StateTooLarge, TopologyFailed
+from stormline.runtime.errors import Fenced, SinkMissing, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
-from stormline.state import MemoryTwoPhaseSink
 from tests.kits.components import LEDGERS, Fault, Store, eventually
-from tests.kits.two_phase import ScriptedSink, fresh, sunk, txid_of
+from tests.kits.two_phase import ScriptedSink, fresh, run_sunk, sunk, txid_of
 
 CONFIG = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05}
 ALL = [(n,) for n in range(20)]
-
-
-def run(topology: Any, server: MemoryStateServer | None = None, config: Any = None) -> MemoryStateServer:
-    """Run until all is committed."""
-    server = server or MemoryStateServer()
-    with InProcessCluster(server) as cluster:
-        cluster.submit_topology("t", {**CONFIG, **(config or {})}, topology).await_drained(60)
-    return server
 
 
 def settled(sink: ScriptedSink) -> None:
@@ -57,7 +47,7 @@ def dies(server: MemoryStateServer, topology: Any) -> None:
 @pytest.mark.parametrize("tasks", [1, 3])
 def test_each_row_becomes_visible_once_in_order(opaque: bool, tasks: int) -> None:
     sink = fresh("plain")
-    run(sunk(sink, tasks=tasks, opaque=opaque))
+    run_sunk(sunk(sink, tasks=tasks, opaque=opaque))
     settled(sink)
     assert sink.aborted == []
     assert sink.script.asked("commit") == sorted(sink.script.asked("commit"))
@@ -69,7 +59,7 @@ def test_what_fails_before_the_decision_is_written_again_and_what_is_left_is_abo
     """R6: also where nobody heard that it had been pre-committed."""
     sink = fresh("fails")
     sink.script.fail(call, 2, after)
-    run(sunk(sink))
+    run_sunk(sunk(sink))
     settled(sink)
     if call == "pre_commit" and after:
         assert 2 in map(txid_of, sink.aborted)
@@ -80,7 +70,7 @@ def test_a_commit_that_gets_no_answer_is_asked_again_and_nothing_is_written_agai
     """R3."""
     sink = fresh("unanswered")
     sink.script.fail("commit", 2, after, times=2)
-    run(sunk(sink, tasks=1))
+    run_sunk(sunk(sink, tasks=1))
     settled(sink)
     assert sink.script.asked("commit").count(2) == 3
     assert sink.script.asked("pre_commit").count(2) == 1
@@ -89,7 +79,7 @@ def test_a_commit_that_gets_no_answer_is_asked_again_and_nothing_is_written_agai
 def test_retry_means_the_same_as_a_failed_commit() -> None:
     sink = fresh("retry")
     sink.script.on("commit", 1, lambda: CommitOutcome.RETRY)
-    run(sunk(sink, tasks=1))
+    run_sunk(sunk(sink, tasks=1))
     settled(sink)
     assert sink.script.asked("commit").count(1) == 2
 
@@ -102,7 +92,7 @@ def test_where_a_committer_fails_the_handles_are_used_again_and_the_rows_are_not
     def beside(builder: Any) -> None:
         builder.set_bolt("store", Store("beside", Fault("after", 2, attempts=2))).global_grouping("spout")
 
-    run(sunk(sink, tasks=1, beside=beside))
+    run_sunk(sunk(sink, tasks=1, beside=beside))
     settled(sink)
     assert sorted(LEDGERS["beside"].all()) == list(range(20))
     assert [attempt.transaction_id for attempt in LEDGERS["beside"].finished].count(2) == 3, "two of them failed"
@@ -127,7 +117,7 @@ def test_the_handles_of_a_failed_batch_and_of_all_later_ones_are_aborted_before_
         builder.set_bolt("store", store).global_grouping("spout")
 
     LEDGERS.pop("later", None)
-    run(sunk(sink, tasks=1, beside=beside))
+    run_sunk(sunk(sink, tasks=1, beside=beside))
     settled(sink)
     again = [i for i, asked in enumerate(sink.script.trail) if asked == ("begin", 2)]
     assert len(again) == 2
@@ -143,7 +133,7 @@ def test_a_driver_that_dies_in_a_commit_leaves_the_rest_to_the_next_one(after: b
     topology = sunk(sink, opaque=opaque)
     dies(server, topology)
     assert sorted(set(map(txid_of, sink.committed)))[0] == 1
-    run(topology, server)
+    run_sunk(topology, server)
     settled(sink)
     assert 2 not in map(txid_of, sink.aborted), "it was decided"
     assert sink.script.asked("recover")[0] == 2
@@ -157,7 +147,7 @@ def test_what_a_driver_left_undecided_is_swept_before_anything_is_written() -> N
     dies(server, topology)
     assert sink.prepared
     begun = len(sink.script.trail)
-    run(topology, server)
+    run_sunk(topology, server)
     settled(sink)
     trail = sink.script.trail[begun:]
     assert trail.index(("abort", 1)) < trail.index(("begin", 1))
@@ -188,7 +178,7 @@ def test_a_sink_that_cannot_list_is_left_what_nobody_reported() -> None:
     sink.script.on("pre_commit", 1, lambda: server.vanish("t"), after=True)
     dies(server, topology)
     left = sink.prepared
-    run(topology, server)
+    run_sunk(topology, server)
     assert sorted(sink.rows) == ALL
     assert set(sink.prepared) <= set(left)
 
@@ -196,7 +186,7 @@ def test_a_sink_that_cannot_list_is_left_what_nobody_reported() -> None:
 def test_an_aborter_touches_nothing_of_a_newer_driver() -> None:
     """R8: its state was set back, or it is a zombie."""
     sink = fresh("newer")
-    run(sunk(sink, tasks=1))
+    run_sunk(sunk(sink, tasks=1))
     newer = sink.committed[0].replace("-1-1-", "-1-9-", 1)
     assert newer != sink.committed[0]
     sink._memory.prepared[newer] = [("newer",)]
@@ -205,7 +195,7 @@ def test_an_aborter_touches_nothing_of_a_newer_driver() -> None:
     sink.script.trail.clear()
     more: dict[int, Any] = {0: [[n] for n in range(0, 24, 2)], 1: [[n] for n in range(1, 24, 2)]}
     server = MemoryStateServer()
-    run(sunk(sink, tasks=1, partitions=more), server)
+    run_sunk(sunk(sink, tasks=1, partitions=more), server)
     assert set(sink.prepared) == {newer, foreign}
 
 
@@ -223,9 +213,25 @@ def test_lost_halts_and_says_what_is_known_and_so_does_the_next_driver() -> None
         assert "the sink of bolt 'sink' has lost transaction t_" in message
         assert "had been pre-committed and decided: its rows are missing" in message
         assert "Of the same batch are committed: none; not tried since: ['t_" in message
-        assert "stormline transactions abort t_" in message
+        assert (
+            "write its rows by hand, and let the topology go on without it, by topology.sink.settled = ['t_" in message
+        )
         assert max(map(txid_of, sink.committed)) == 2
         assert sink.script.asked("pre_commit").count(3) <= 2, "once in each of two tasks"
+
+
+def test_what_a_person_has_settled_is_gone_on_without(caplog: pytest.LogCaptureFixture) -> None:
+    sink, server = fresh("settled"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+    sink.script.on("commit", 3, lambda: CommitOutcome.LOST, times=99)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, topology)
+        with pytest.raises(TopologyFailed, match="has lost transaction"):
+            handle.await_drained(60)
+    (label,) = [label for label in sink.prepared if txid_of(label) == 3]
+    run_sunk(topology, server, {"topology.sink.settled": [label]})
+    assert len(sink.rows) == len(ALL) - 4
+    assert f"{label} of bolt 'sink' is lost, and settled by hand: it is gone on without" in caplog.text
 
 
 def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable() -> None:
@@ -237,7 +243,7 @@ def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable
         handle = cluster.submit_topology("t", CONFIG, topology)
         with pytest.raises(TopologyFailed, match="ZeroDivisionError in commit of 'sink'"):
             handle.await_drained(60)
-    run(topology, server)
+    run_sunk(topology, server)
     settled(sink)
     assert sink.script.asked("pre_commit").count(2) == 1
 
@@ -255,7 +261,7 @@ def test_an_outcome_that_is_none_stops_the_topology() -> None:
 def test_an_empty_batch_prepares_nothing() -> None:
     """Of two tasks only one gets a row; a global grouping leaves the other none in any batch."""
     sink = fresh("empty")
-    run(sunk(sink, rows=4, tasks=8))
+    run_sunk(sunk(sink, rows=4, tasks=8))
     assert sorted(sink.rows) == ALL[:4]
     assert len(sink.committed) == 4, "four rows, four tasks of eight"
     assert sink.script.asked("begin") == [1] * 4
@@ -271,7 +277,7 @@ def test_a_stop_does_not_wait_for_a_sink_that_cannot_commit_and_the_next_run_com
         assert handle.txid_committed == 1
     assert handle.error is None
     sink.script.orders.clear()
-    run(topology, server)
+    run_sunk(topology, server)
     settled(sink)
     assert sink.script.asked("pre_commit").count(2) == 1
 
@@ -280,77 +286,9 @@ def test_a_commit_that_waits_for_its_sink_outlives_the_time_out() -> None:
     """To replay it would help nobody: only its commit is possible."""
     sink = fresh("patient")
     sink.script.fail("commit", 2, times=4)
-    run(sunk(sink, tasks=1), config={"topology.message.timeout.secs": 0.5})
+    run_sunk(sunk(sink, tasks=1), config={"topology.message.timeout.secs": 0.5})
     settled(sink)
     assert sink.script.asked("pre_commit").count(2) == 1
-
-
-@pytest.mark.parametrize("semantic", [Semantic.AT_LEAST_ONCE, Semantic.NONE])
-def test_what_need_not_be_exact_is_committed_while_the_batch_is_processed(semantic: Semantic) -> None:
-    """No handle travels, and nothing is decided."""
-    sink = fresh("at once")
-    server = run(sunk(sink, semantic=semantic))
-    assert sorted(sink.rows) == ALL
-    assert sink.prepared == []
-    stored = server.topologies["t"].nodes
-    assert not any(b"handles" in bytes(node) for node in stored.values() if isinstance(node, bytes))
-
-
-def test_at_least_once_writes_again_what_failed_afterwards() -> None:
-    sink = fresh("again")
-    sink.script.fail("commit", 2, after=True)
-    run(sunk(sink, tasks=1, semantic=Semantic.AT_LEAST_ONCE))
-    assert set(sink.rows) == set(ALL)
-    assert len(sink.rows) > len(ALL), "the second batch is there twice"
-
-
-@pytest.mark.parametrize("call", ["begin", "invoke", "pre_commit", "commit"])
-def test_with_none_what_fails_is_logged_and_the_batch_goes_on(call: str, caplog: pytest.LogCaptureFixture) -> None:
-    sink = fresh("careless")
-    sink.script.fail(call, 2)
-    run(sunk(sink, tasks=1, semantic=Semantic.NONE))
-    assert set(sink.rows) < set(ALL)
-    assert len(sink.rows) == len(ALL) - 4
-    assert "bolt 'sink' writes nothing more of t_" in caplog.text
-
-
-def test_handles_that_fit_no_znode_stop_the_topology_and_say_what_to_do() -> None:
-    class Chatty(MemoryTwoPhaseSink):
-        def pre_commit(self, transaction: Any) -> Any:
-            return super().pre_commit(transaction) + "x" * 1_100_000
-
-    sink = Chatty("chatty")
-    sink.clear()
-    with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
-        message = (
-            r"it holds the 1 handles of the two-phase sinks of \['sink'\], all of which must fit into one znode: let "
-            r"pre_commit\(\) return less, such as the name of the transaction, or give the bolts fewer tasks"
-        )
-        with pytest.raises(StateTooLarge, match=message):
-            handle.await_drained(60)
-
-
-def test_a_handle_that_cannot_be_stored_stops_the_topology_and_is_aborted() -> None:
-    class Objects(ScriptedSink):
-        def pre_commit(self, transaction: Any) -> Any:
-            super().pre_commit(transaction)
-            return [object()]
-
-        def abort(self, handle: Any) -> None:
-            self.script.trail.append(("abort", 0))
-
-    fresh("objects")
-    sink = Objects("objects")
-    with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
-        message = (
-            r"pre_commit\(\) of the sink of bolt 'sink' \(Objects\) returned a list that cannot be stored: .*; return "
-            r"plain data, such as the label's text"
-        )
-        with pytest.raises(TopologyFailed, match=message):
-            handle.await_drained(60)
-    assert ("abort", 0) in sink.script.trail
 
 
 def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> None:
@@ -381,7 +319,7 @@ def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> No
             handle.await_drained(60)
     assert SinkMissing.__name__ in str(stopped.value)
     assert message in str(stopped.value)
-    run(topology, server)
+    run_sunk(topology, server)
     settled(sink)
 
 
@@ -395,7 +333,7 @@ def test_several_sinks_and_a_committer_commit_each_transaction_together() -> Non
 
     first.script.fail("commit", 2, after=True)
     second.script.fail("pre_commit", 3, after=True)
-    run(sunk(first, beside=beside))
+    run_sunk(sunk(first, beside=beside))
     settled(first)
     settled(second)
     assert sorted(LEDGERS["together"].all()) == list(range(20))
