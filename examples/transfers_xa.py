@@ -1,4 +1,4 @@
-"""Transfers between the accounts of two banks, one on PostgreSQL and one on MariaDB: both get each transfer, or neither.
+"""Transfers between accounts of two banks, on PostgreSQL and on MariaDB: both get each transfer, or neither.
 
     transfers (2 tasks) → debits (2 tasks: PREPARE TRANSACTION in PostgreSQL)
     transfers           → credits (2 tasks: XA PREPARE in MariaDB)

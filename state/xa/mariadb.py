@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from stormline.bolts.two_phase_commit import TwoPhaseCommitBolt
 from stormline.state.mysql import MySQLStore
@@ -40,13 +40,18 @@ class MariaDbXaSink(SQLTwoPhaseSink):
 
     _stores = MySQLStore
     store: MySQLStore
+    _secured: Mapping[str, Any] = {}
 
     def _connected(self) -> PreparingConnection:
         try:
             from stormline.state.xa.mariadb_connection import PreparingMariaDB
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self.store), "pymysql") from error
-        return PreparingMariaDB(*self.store.connection_arguments(), self.lock_secs)
+        place, *more = self.store.connection_arguments()
+        secured, self._secured = self._secured, {}
+        made = PreparingMariaDB({**place, **secured}, *more, self.lock_secs)
+        self._secured = secured or made.secured()
+        return made
 
     def _settle(self, connection: PreparingConnection) -> None:
         session = cast("PreparingMariaDB", connection).session

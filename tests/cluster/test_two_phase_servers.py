@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import trustme
 
 from stormline import CommitOutcome, Semantic
 from stormline.errors import InvalidStore, MissingExtra, StoreFailed, StoreUnavailable
@@ -19,6 +20,7 @@ from stormline.state.xa.postgresql_connection import PreparingPostgreSQL
 from stormline.topology.transaction_label import TransactionLabel
 from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase
 from tests.cluster.two_phase_databases import TwoPhaseDatabase, TwoPhaseMariaDB, TwoPhasePostgreSQL, row
+from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
 
 DONE, ALREADY, RETRY, LOST = CommitOutcome.DONE, CommitOutcome.ALREADY, CommitOutcome.RETRY, CommitOutcome.LOST
@@ -255,6 +257,35 @@ def test_a_server_that_is_no_mariadb_is_refused(maria: TwoPhaseMariaDB, monkeypa
         StoreFailed, match=r"is a server of version 8.4.2, expected a MariaDB: MySQL's XA transactions h"
     ):
         maria.sink().begin_transaction(maria.label())
+
+
+@pytest.mark.proof
+def test_a_connection_that_was_encrypted_once_stays_so(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("tls")
+    folder.chmod(0o755)
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    issued = trustme.CA().issue_cert("127.0.0.1")
+    certificate.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    key.write_bytes(issued.private_key_pem.bytes())
+    key.chmod(0o644)
+    for parent in (folder.parent, folder.parent.parent):
+        parent.chmod(0o755)
+    server = MariaDB(folder / "log", None, f"--ssl-cert={certificate}", f"--ssl-key={key}")
+    try:
+        server.create()
+        with server.connected("root") as db, db.cursor() as cursor:
+            cursor.execute("CREATE DATABASE d")
+        sink = MariaDbXaSink(MySQLStore(server.url("d")), "entries")
+        label = TransactionLabel("a_0-b_0", 1, 1, 1, 1, 1)
+        for _ in range(2):
+            transaction = sink.begin_transaction(label)
+            with transaction.connection.own_sql() as db, db.cursor() as cursor:
+                cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+                assert cursor.fetchone()[1]
+            sink.roll_back(transaction)
+        sink.close()
+    finally:
+        server.stop()
 
 
 # ---------------------------------------------------------------------------------------- declaring
