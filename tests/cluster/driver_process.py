@@ -71,7 +71,8 @@ class DriverProcess:
         if self.exit_code is None:
             self.kill()
         self._output.close()
-        _, left = psutil.wait_procs(self._started.values(), END_SECS)
+        # Of one that is gone some kernels say so in a way that psutil does not expect.
+        _, left = psutil.wait_procs([process for process in self._started.values() if process.is_running()], END_SECS)
         for process in left:
             process.kill()
         return left
