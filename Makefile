@@ -40,7 +40,7 @@ proof: env postgresql mariadb redis kafka ## Run the proofs: 20,000 seeds, all m
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof)
 
 .PHONY: chaos
-chaos: env ## Break a real cluster FAULTS=36 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+chaos: env kafka ## Break a real cluster FAULTS=36 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
 	@sh scripts/check_postgresql.sh
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 

@@ -25,6 +25,7 @@ import stormline.spark
 import stormline.spouts.kafka
 import stormline.state
 import stormline.state.kafka
+import stormline.state.starrocks
 import stormline.testing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,6 +36,7 @@ PUBLIC = (
     stormline.spouts.kafka,
     stormline.state,
     stormline.state.kafka,
+    stormline.state.starrocks,
     stormline.testing,
 )
 

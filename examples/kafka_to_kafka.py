@@ -137,7 +137,7 @@ class InvoiceReader:
 
 def run_and_kill(servers: str, reader: InvoiceReader, count: int) -> None:
     """Run the topology until there are so many invoices, in a driver that is killed on the way, and begun anew."""
-    with tempfile.TemporaryDirectory(prefix="stormline-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stormline-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, "-m", "stormline.cli.main", "run", "examples.kafka_to_kafka", "--progress", "none"]
         command += ["--master", "local[2]", "--state-dir", folder]
         for life in range(KILLS + 1):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from stormline.state.server_url import check_server, password_of
@@ -58,6 +59,14 @@ class MySQLStore(Store):
             from stormline.state.mysql_connection import MySQLConnection
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self), "pymysql") from error
+        return MySQLConnection(*self.connection_arguments(), reads)
+
+    def connection_arguments(self) -> tuple[Mapping[str, Any], str, float, str]:
+        """Return what connections are made with: place, password, time-out, and what messages call the store.
+
+        Raises:
+            SecretMissing: There is no password where the reference leads.
+        """
         parts = urlsplit(self.url)
         place = {
             "host": parts.hostname,
@@ -65,4 +74,4 @@ class MySQLStore(Store):
             "user": unquote(parts.username or ""),
             "database": unquote(parts.path[1:]),
         }
-        return MySQLConnection(place, password_of(self, self.password) or "", self.timeout_secs, str(self), reads)
+        return place, password_of(self, self.password) or "", self.timeout_secs, str(self)

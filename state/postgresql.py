@@ -70,5 +70,13 @@ class PostgreSQLStore(Store):
             from stormline.state.postgresql_connection import PostgreSQLConnection
         except ImportError as error:
             raise MissingExtra.of("postgresql", str(self), "psycopg") from error
+        return PostgreSQLConnection(*self.connection_arguments(), reads)
+
+    def connection_arguments(self) -> tuple[str, str | None, float, str]:
+        """Return what connections are made with: DSN, password, time-out, and what messages call the store.
+
+        Raises:
+            SecretMissing: There is nothing where a reference leads.
+        """
         dsn = resolve_secret(self.dsn, f"the DSN of {self}") if is_reference(self.dsn) else self.dsn
-        return PostgreSQLConnection(dsn, password_of(self, self.password), self.timeout_secs, str(self), reads)
+        return dsn, password_of(self, self.password), self.timeout_secs, str(self)

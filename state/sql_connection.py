@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stormline.state.errors import CorruptRow, RowRefused, StoreFailed, TableMismatch
+from stormline.state.errors import CorruptRow, RowRefused, StoreFailed, StoreUnavailable, TableMismatch
 from stormline.state.fence import Fence
 from stormline.state.sql_text import (
     FENCE,
@@ -83,6 +83,10 @@ class SQLConnection(ABC):
     @abstractmethod
     def _remedy(self, error: BaseException) -> str:
         """Return what is to be done about an error of the driver's; nothing where its text says it, or nobody knows."""
+
+    @abstractmethod
+    def violates_constraint(self, error: BaseException) -> bool:
+        """Return whether SQL failed by a constraint of a table."""
 
     @abstractmethod
     def begin(self, reads: bool = False) -> None:
@@ -223,7 +227,15 @@ class SQLConnection(ABC):
         found = self._run(text, [table.name])
         if not found:
             text = statement("INSERT INTO $maps (name, topology, declared) VALUES ($p, $p, $p)", maps=MAPS, p=p)
-            self._run(text, [table.name, topology, table.described()])
+            try:
+                self._run(text, [table.name, topology, table.described()])
+            except self.errors as error:
+                if self.violates_constraint(error):  # two tasks on executors, say, in the first commit
+                    raise StoreUnavailable(
+                        f"{self._store}: table {table.name!r} has been made by somebody else at the same moment; the "
+                        "batch is replayed"
+                    ) from error
+                raise
             return
         ((found_topology, declared),) = found
         check_claim(self._store, table, topology, found_topology, declared)

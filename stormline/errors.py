@@ -69,6 +69,7 @@ from stormline.spouts.kafka.errors import (
     UnreadableRecord,
 )
 from stormline.spouts.memory import RowsVanished
+from stormline.spouts.redis.errors import BadEntry, EntriesLost, InvalidRedisSpout, RedisRefused
 from stormline.state.errors import (
     CorruptRow,
     InvalidAggregate,
@@ -139,6 +140,7 @@ from stormline.topology.errors import (
 
 __all__ = [
     "AlreadyRunning",
+    "BadEntry",
     "BadHeader",
     "BadLine",
     "BrokersAway",
@@ -157,6 +159,7 @@ __all__ = [
     "DuplicateGrouping",
     "EmitError",
     "EngineStopped",
+    "EntriesLost",
     "FailedException",
     "Fenced",
     "FileChanged",
@@ -181,6 +184,7 @@ __all__ = [
     "InvalidParallelism",
     "InvalidPartitions",
     "InvalidPath",
+    "InvalidRedisSpout",
     "InvalidRegistration",
     "InvalidSpout",
     "InvalidStarRocks",
@@ -214,6 +218,7 @@ __all__ = [
     "PositionMissing",
     "RecordRefused",
     "RecordsLost",
+    "RedisRefused",
     "RefusedValue",
     "ReportedFailedException",
     "RowRefused",

@@ -32,7 +32,8 @@ def count_records_loop(servers: str, topic: str, process: int, batches: int, sha
 def count_columns_loop(servers: str, topic: str, process: int, batches: int, share: int) -> int:
     """Read records, make record batches of five typed columns, and count their rows; return how many.
 
-    By msgspec and a list a column: of what we tried the fastest. pyarrow.json and polars, given the lines, take longer.
+    By msgspec and a list a column: of what we tried the fastest. The JSON readers of pyarrow and polars, given the
+    lines, take longer.
     """
     import pyarrow as pa
 

@@ -11,6 +11,10 @@ from typing import Any
 RATE = 10_000
 RECORD_BYTES = 1_200
 TICK_SECS = 0.005
+FIRST_SECS = 0.1
+"""How often one is sent before the first has come back: only then the rate, and its warm-up, begins."""
+NOBODYS = 9_999_999_999
+"""Their number."""
 MISSING_SECS_MAX = 60.0
 """How long after the last was sent all must have come."""
 PREFIX = 1
@@ -78,6 +82,7 @@ class _Probe:
         self._plan = plan
         self._first = int(plan.warm_up_secs * RATE)
         self._last = self._first + int(plan.secs * RATE)
+        self._comes_back = threading.Event()
 
     def run(self) -> list[float]:
         """Send and receive; return the milliseconds."""
@@ -96,11 +101,11 @@ class _Probe:
         )
         consumer.assign([TopicPartition(plan.target, number, OFFSET_END) for number in range(plan.partitions)])
         consumer.consume(1, 1.0)  # lets it find the ends; what comes now was sent before
+        begun_ns = time.time_ns()
         sender = threading.Thread(target=self._send, daemon=True)
         sender.start()
         found: dict[int, float] = {}
-        deadline = time.monotonic() + plan.warm_up_secs + plan.secs + MISSING_SECS_MAX
-        begun_ns = time.time_ns()
+        deadline = time.monotonic() + plan.warm_up_secs + plan.secs + 2 * MISSING_SECS_MAX
         while len(found) < self._last - self._first:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{self._last - self._first - len(found)} records have not come")
@@ -110,6 +115,8 @@ class _Probe:
                 value = message.value()
                 if message.error() is None and value is not None:
                     number, sent_ns = read_of(value)
+                    if sent_ns >= begun_ns:
+                        self._comes_back.set()
                     if sent_ns >= begun_ns and self._first <= number < self._last:
                         found.setdefault(number, (now - sent_ns) / 1e6)
         consumer.close()
@@ -119,6 +126,13 @@ class _Probe:
         from confluent_kafka import Producer
 
         producer = Producer({"bootstrap.servers": self._plan.servers, "linger.ms": 1})
+        first = 0
+        while not self._comes_back.wait(FIRST_SECS):
+            producer.produce(
+                self._plan.source, value_of(NOBODYS, time.time_ns()), partition=first % self._plan.partitions
+            )
+            producer.poll(0)
+            first += 1
         begun = time.monotonic()
         number = 0
         while number < self._last:

@@ -10,6 +10,8 @@ import signal
 import threading
 from pathlib import Path
 
+import psutil
+
 EXECUTING = "executing"
 BEFORE = "before-commit"
 WITHIN = "within-commit"
@@ -21,6 +23,7 @@ class Appointment:
     """One appointment, as the harness sees it."""
 
     def __init__(self, folder: Path, point: str, number: signal.Signals) -> None:
+        self._number = number
         self._path = folder / f"meet-{point}"
         self._met = folder / f"met-{point}"
         self._met.unlink(missing_ok=True)
@@ -29,11 +32,15 @@ class Appointment:
         os.replace(new, self._path)
 
     def kept_by(self) -> int:
-        """Return the process that has kept it; 0: none yet."""
+        """Return the process that has kept it; 0: none yet, or it is about to be stopped."""
         try:
-            return int(self._met.read_text())
+            pid = int(self._met.read_text())
+            stops = self._number == signal.SIGSTOP and psutil.Process(pid).status() != psutil.STATUS_STOPPED
         except (FileNotFoundError, ValueError):
             return 0
+        except psutil.NoSuchProcess:
+            return pid
+        return 0 if stops else pid
 
     def cancel(self) -> None:
         """Let nobody keep it any more."""

@@ -22,10 +22,13 @@ from tests.chaos.kafka import ChaosKafka
 from tests.chaos.kafka_topics import entries_of, sums_of
 from tests.chaos.ledger import Token
 from tests.chaos.numbers import Sums
+from tests.chaos.processes import wait_until
 from tests.chaos.results import Progress, Results
 from tests.kafka.output import messages
 
 SUM_PARTITIONS = 3
+READ_SECS = 30.0
+"""Time for the reader that looks all the time to come to the end, too."""
 
 
 @dataclass
@@ -35,6 +38,11 @@ class Read:
     entries: list[tuple[int, Entry]] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
     sums: defaultdict[int, list[tuple[int, int, int, Sums]]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def count(self) -> int:
+        """How many records have been read."""
+        return len(self.entries) + sum(map(len, self.sums.values()))
 
     def add(self, message: Any) -> None:
         """Take in a record."""
@@ -104,6 +112,7 @@ class KafkaResults(Results):
         for topic in self._topics:
             for message in messages(self._kafka.client, topic):
                 again.add(message)
+        wait_until(lambda: self._read.count >= again.count, READ_SECS)
         self.close()
         state, told = _state(again.sums)
         if (again.entries, again.sums) != (self._read.entries, self._read.sums):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -71,10 +72,20 @@ class DriverProcess:
         if self.exit_code is None:
             self.kill()
         self._output.close()
-        # Of one that is gone some kernels say so in a way that psutil does not expect.
-        _, left = psutil.wait_procs([process for process in self._started.values() if process.is_running()], END_SECS)
+        deadline = time.monotonic() + END_SECS
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.05)
         for process in left:
             process.kill()
+        return left
+
+    def _left(self) -> list[psutil.Process]:
+        """Return what still runs. Not by psutil's wait: that fails where a thread has got the number of one of them."""
+        left = []
+        for process in self._started.values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(process)
         return left
 
     def _look_for_children(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
+from tests.kits.components import eventually
 from tests.kits.stores import CommitFailed, Process
 from tests.services.postgresql import PostgreSQL
 
@@ -128,6 +130,23 @@ class TestPostgreSQLStore(
         assert phase.participants.commit(lambda: True) is None
         assert successor.commit(2, incremented(words(quick), {"cat": 1})) == {"cat": 2}
         assert counts.items() == {"cat": 2}
+
+    def test_two_tasks_that_make_a_table_at_the_same_moment_are_one_of_them_a_replay(
+        self, store: PostgreSQLStore, process: Process, successor: Process, sql: RunSQL
+    ) -> None:
+        process.commit(1, put(TransactionalMap(store, "others", key={"word": str}, value={"count": int}), {}))
+        counts = words(PostgreSQLStore(store.dsn, timeout_secs=60))
+        first = process.begin(2, scope="words:0/2")
+        incremented(counts, {"cat": 1})(first, first.attempt)
+        with ThreadPoolExecutor(1) as pool:
+            second = pool.submit(successor.commit, 2, incremented(counts, {"dog": 1}), scope="words:1/2")
+            waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%stormline_maps%'"
+            eventually(lambda: sql(waits))
+            assert first.participants.commit(lambda: True) is None
+            with pytest.raises(StoreUnavailable, match=r"table 'words' has been made by somebody else at the same mom"):
+                second.result(60)
+        successor.commit(2, incremented(counts, {"dog": 1}), scope="words:1/2")
+        assert counts.items() == {"cat": 1, "dog": 1}
 
     def test_a_transaction_that_failed_and_was_caught_is_not_taken_for_committed(
         self, store: PostgreSQLStore, process: Process

@@ -16,7 +16,7 @@ def test_what_a_mutant_changes_is_in_the_code_once(mutant: Mutant) -> None:
     assert patched.count(mutant.new) >= 1
 
 
-def test_there_are_enough_mutants_and_each_has_a_name_and_a_place_of_its_own() -> None:
+def test_there_are_enough_mutants_and_each_has_a_name_and_a_fault_of_its_own() -> None:
     assert len(MUTANTS) >= MUTANTS_MIN
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    assert len({(mutant.file, mutant.old) for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS)

@@ -23,6 +23,7 @@ SETTINGS = {
     "lock_timeout": "4s",
     "idle_in_transaction_session_timeout": "6s",
     "shared_buffers": "32MB",
+    "max_prepared_transactions": "64",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -276,3 +277,21 @@ def test_a_stored_position_of_another_order_is_told(start: Any, why: str) -> Non
     none: Any = lambda spark: None  # noqa: E731
     with pytest.raises(CorruptData, match=why):
         next(FrameSource(none, ["a", "b"], ["a"], None, True).after(start, "spout"))
+
+
+@pytest.mark.proof
+def test_the_example_of_the_page_runs(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: Sink
+) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+    found = re.search(r"## DataFrames.*?```text\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    monkeypatch.chdir(tmp_path)
+    rows = [(NOON, n, f"item-{n}", n - 1) for n in range(4)]
+    session.createDataFrame(rows, "time TIMESTAMP, id INT, item STRING, amount INT").write.parquet(
+        str(tmp_path / "orders.parquet")
+    )
+    block: dict[str, Any] = {}
+    exec(found[1].replace('"orders.parquet"', repr(str(tmp_path / "orders.parquet"))), block)
+    drain(block["spout"])
+    assert sink.rows == [("item-2", 1), ("item-3", 2)]

@@ -11,6 +11,8 @@ from tests.starrocks.cluster import Cluster
 from tests.starrocks.control import ControlHandler
 from tests.starrocks.servers import Server, Servers
 
+LOOK_SECS = 0.5
+
 
 def main() -> None:
     """Serve until SIGINT or SIGTERM; nothing is kept."""
@@ -22,7 +24,9 @@ def main() -> None:
     parser.add_argument("--password-env", default="", help="the variable that has its password (default: it has none)")
     parser.add_argument("--table", action="append", default=[], help="DATABASE.TABLE=COLUMNS, COLUMNS as in SQL")
     parser.add_argument("--key", action="append", default=[], help="DATABASE.TABLE=COLUMNS: its primary key")
+    parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started it is gone")
     given = parser.parse_args()
+    parent = os.getppid()
     password = os.environ[given.password_env] if given.password_env else ""
     tables = dict(table.split("=", 1) for table in given.table)
     keys = dict(key.split("=", 1) for key in given.key)
@@ -41,7 +45,8 @@ def main() -> None:
         f"control http://127.0.0.1:{control.server_port}",
         flush=True,
     )
-    ended.wait()
+    while not ended.wait(LOOK_SECS) and not (given.end_with_parent and os.getppid() != parent):
+        pass
     servers.close()
     control.shutdown()
 

@@ -158,6 +158,7 @@ def test_what_is_not_over_is_listed_by_its_prefix(database: Database) -> None:
     database.client.rollback(aborted)
     listed = database.client.running(f"stormline-{database.run}-")
     assert sorted(listed or ()) == [(begun, LoadState.PREPARE), (prepared, LoadState.PREPARED)]
+    assert database.client.running(f"stormline-{database.run}-2-") == []
     for label in (begun, prepared):
         database.client.rollback(label)
     assert database.client.running(f"stormline-{database.run}-") == []

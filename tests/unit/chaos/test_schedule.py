@@ -22,6 +22,7 @@ from tests.chaos.schedule import (
     draw,
 )
 from tests.chaos.verdict import explain
+from tests.kits.components import eventually
 
 
 def test_the_schedule_follows_from_seed_and_number() -> None:
@@ -153,3 +154,14 @@ def test_an_appointment_is_kept_once_by_whoever_comes_first(tmp_path: Path) -> N
     assert appointment.kept_by() > 0
     deaths.Appointment(tmp_path, deaths.BEFORE, signal.SIGKILL).cancel()
     deaths.meet(tmp_path, deaths.BEFORE)
+
+
+def test_who_keeps_an_appointment_to_be_stopped_is_told_of_once_it_stands_still(tmp_path: Path) -> None:
+    code = "import sys, pathlib; from tests.chaos import deaths; deaths.meet(pathlib.Path(sys.argv[1]), deaths.WITHIN)"
+    appointment = deaths.Appointment(tmp_path, deaths.WITHIN, signal.SIGSTOP)
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path]) as process:
+        eventually(appointment.kept_by)
+        assert appointment.kept_by() == process.pid
+        assert process.poll() is None
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(60) == 0
