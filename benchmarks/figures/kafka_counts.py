@@ -7,7 +7,7 @@ from functools import partial
 from benchmarks.measuring.bare import BareProcesses
 from benchmarks.measuring.bare_kafka import count_columns_loop, count_records_loop
 from benchmarks.measuring.bench import Bench, alternately
-from benchmarks.measuring.settings import BATCH_TUPLES
+from benchmarks.measuring.settings import BATCH_TUPLES, PATIENT
 from benchmarks.topologies.global_count import stored
 from benchmarks.topologies.kafka import counted_records
 from benchmarks.topologies.kafka_records import PARTITIONS
@@ -35,7 +35,9 @@ def _measure(bench: Bench, key: str, topic: str, bare: BareProcesses) -> None:
     batches, servers = bench.amount(BATCHES), bench.lab.brokers.servers
     records = batches * BATCH_TUPLES
     with bench.lab.submit(
-        lambda topology_id: counted_records(topology_id, servers, topic, BATCH_TUPLES, batches=key == "K2"), PENDING
+        lambda topology_id: counted_records(topology_id, servers, topic, BATCH_TUPLES, batches=key == "K2"),
+        PENDING,
+        PATIENT,
     ) as stream:
         bench.say(f"{key}: warming up")
         stream.run(PENDING)

@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.measuring.bench import Bench, alternately
 from benchmarks.measuring.lab import Stream
 from benchmarks.measuring.recorder import NotAvailable
-from benchmarks.measuring.settings import BATCH_TUPLES
+from benchmarks.measuring.settings import BATCH_TUPLES, PATIENT
 from benchmarks.peers import measure_all, prepare
 from benchmarks.peers.environments import NotPrepared
 from benchmarks.peers.protocol import WORDS, word_counts
@@ -50,6 +50,7 @@ def run(bench: Bench) -> None:
                 topology_id, servers, topic, BATCH_TUPLES, stores[key], batches=key == "K3b"
             ),
             PENDING,
+            PATIENT,
         )
 
     with submit("K3a") as rows, submit("K3b") as columns:

@@ -8,3 +8,6 @@ PENDING_SMALL = 256
 BATCH_TUPLES = 100_000
 TIMEOUT_SECS = 300.0
 """Time for one measurement; a row that needs more has failed."""
+
+PATIENT = {"topology.message.timeout.secs": 120}
+"""Nothing is to be replayed because the machine is busy."""

@@ -138,7 +138,11 @@ class CsvRows(Rows):
             columns (Sequence[str]): the names of the table's columns.
             row (Sequence[Any]): a value for each.
         """
-        texts = [self._text(column, value) for column, value in zip(columns, row, strict=True)]
+        text_of = self._text
+        texts = [
+            str(value) if type(value) is int else text_of(column, value)
+            for column, value in zip(columns, row, strict=True)
+        ]
         return _utf8(columns, self.column_separator.join(texts))
 
     def _text(self, column: str, value: Any) -> str:
@@ -146,11 +150,9 @@ class CsvRows(Rows):
             return NULL
         if type(value) is bool:
             return "1" if value else "0"
-        if type(value) is int:
-            return str(value)
-        text = _plain(column, value)
+        text = value if type(value) is str else _plain(column, value)
         if not isinstance(text, str):
-            text = _json(column, text)
+            text = str(text) if isinstance(text, int) else _json(column, text)
         if text == NULL:
             raise RowUnwritable(rf"column {column!r} has the text '\N', which in CSV is NULL; use JsonRows()")
         if self.quoted:
@@ -201,7 +203,14 @@ class JsonRows(Rows):
             columns (Sequence[str]): the names of the table's columns.
             row (Sequence[Any]): a value for each.
         """
-        return _utf8(columns, _json(", ".join(columns), dict(zip(columns, row, strict=True))))
+        values = dict(zip(columns, row, strict=True))
+        try:
+            text = _ENCODED(values)
+        except (TypeError, ValueError):
+            for column, value in values.items():  # one of them raises, with its name
+                _json(column, value)
+            raise
+        return _utf8(columns, text)
 
     def _joined(self, rows: Sequence[bytes]) -> bytes:
         return b"[" + b",".join(rows) + b"]"
@@ -212,6 +221,9 @@ def _utf8(columns: Sequence[str], text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise RowUnwritable(f"one of the columns {', '.join(columns)} has text that is no Unicode: {error}") from None
+
+
+_ENCODED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: _plain("", value)).encode
 
 
 def _json(column: str, value: Any) -> str:

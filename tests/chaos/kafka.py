@@ -84,7 +84,11 @@ class ChaosKafka:
         Kafka 4.4.0, killed before, may come back without them, and hold the transaction to be complete: its partitions
         then hold it open for ever.
         """
-        wait_until(lambda: all(is_settled(self.client, topic) for topic in topics), SETTLED_SECS)
+        wait_until(lambda: all(map(self.is_settled, topics)), SETTLED_SECS)
+
+    def is_settled(self, topic: str) -> bool:
+        """Return whether no transaction is open there."""
+        return is_settled(self.client, topic)
 
     def kill(self) -> None:
         """End it as a crash would."""

@@ -9,9 +9,12 @@ from tests.chaos.design import Design
 from tests.chaos.kafka import ChaosKafka
 from tests.chaos.kafka_topics import numbers_of
 from tests.chaos.source import SourceFile
-from tests.kafka.output import is_settled
+from tests.kafka.output import messages
 
 FEED_SECS = 0.05
+FAILURES_MAX = 10
+"""One after another: then it is no fault that passes."""
+
 ROWS_MAX = 5000
 """Of each partition, in one transaction."""
 
@@ -43,20 +46,30 @@ class KafkaFeed:
             raise self.error
 
     def _feed(self) -> None:
-        try:
-            while not self._stopping.wait(FEED_SECS):
-                end = min(self._source.source.rows, self.rows + ROWS_MAX)
-                if end > self.rows:
+        failed = 0
+        while not self._stopping.wait(FEED_SECS):
+            end = min(self._source.source.rows, self.rows + ROWS_MAX)
+            if end > self.rows:
+                try:
                     with self._kafka.quiet:
                         self._write(end)
-        except Exception as error:
-            self.error = error
+                    failed = 0
+                except Exception as error:  # the broker has just come back, say: nobody knows what became of it
+                    self._producer = None
+                    failed += 1
+                    if failed == FAILURES_MAX:
+                        self.error = error
+                        return
 
     def _write(self, end: int) -> None:
         """Write rows up to `end`, all or none; wait until readers see them."""
         if self._producer is None or self._starts != self._kafka.starts:
+            starts = self._kafka.starts
             self._producer = self._kafka.client.producer(f"{self.topic}-feed", **{"linger.ms": 5})
-            self._starts = self._kafka.starts
+            # By then it is known what became of the last transaction, and of each row there is one record, or none.
+            self.rows, rest = divmod(len(messages(self._kafka.client, self.topic)), self._partitions)
+            assert rest == 0, "a transaction holds a row of each partition"
+            self._starts = starts
         producer = self._producer
         if self._transactions % 3 == 2:
             producer.begin_transaction()
@@ -68,8 +81,8 @@ class KafkaFeed:
         producer.commit_transaction(60)
         self.rows = end
         self._transactions += 1
-        while not is_settled(self._kafka.client, self.topic):
-            self._stopping.wait(0.01)
+        while not self._kafka.is_settled(self.topic) and not self._stopping.wait(0.01):
+            pass
 
     def _produce(self, producer: Any, end: int) -> None:
         for row in range(self.rows, end):

@@ -5,7 +5,19 @@ tests/unit/docs/test_fault_matrix.py sees that all that is named exists, and tha
 
 from __future__ import annotations
 
-from tests.fault_matrix import bolts, databases, driver, kafka, operators, sinks, spark, spouts, stores, zookeeper
+from tests.fault_matrix import (
+    bolts,
+    databases,
+    driver,
+    kafka,
+    operators,
+    sinks,
+    spark,
+    spouts,
+    starrocks,
+    stores,
+    zookeeper,
+)
 from tests.fault_matrix.row import Row
 
 MATRIX: dict[str, tuple[Row, ...]] = {
@@ -17,6 +29,7 @@ MATRIX: dict[str, tuple[Row, ...]] = {
     "The user's database": databases.ROWS,
     "Stores": stores.ROWS,
     "Two-phase sinks": sinks.ROWS,
+    "StarRocks": starrocks.ROWS,
     "Kafka": kafka.ROWS,
     "Operator": operators.ROWS,
 }

@@ -78,6 +78,11 @@ KILLED = (
 )
 CAMPAIGN = "tests/simulation/test_campaign.py::test_no_law_is_broken_in_twenty_thousand_histories_full_of_faults"
 SINK_SWEEPS = "tests/unit/runtime/coordination/test_sink_sweep.py::"
+STARROCKS = "tests/starrocks/test_topology.py::"
+STARROCKS_FAULTS = "tests/starrocks/test_faults.py::"
+STARROCKS_KILLED = (
+    "tests/starrocks/test_example.py::test_killed_and_resumed_while_starrocks_has_bad_days_each_event_is_there_once"
+)
 TRANSFERS = "tests/cluster/test_transfers_xa.py::"
 TWO_PHASE = "tests/unit/runtime/coordination/test_two_phase_commit.py::"
 TWO_PHASE_KILLED = "tests/cluster/test_two_phase_killed.py::"

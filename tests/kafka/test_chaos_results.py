@@ -6,6 +6,7 @@ import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +21,7 @@ from tests.chaos.kafka_results import KafkaResults
 from tests.chaos.kafka_topics import entries_of, sums_of
 from tests.chaos.numbers import MODULUS, Sums, key_of, sums_by_key
 from tests.chaos.source import SourceFile
-from tests.kafka.output import offsets, values
+from tests.kafka.output import is_settled, offsets, values
 from tests.kits.components import eventually
 from tests.services.kafka_broker import Kafka
 
@@ -36,7 +37,8 @@ def design(kafka: Kafka) -> Design:
 
 def as_chaos(kafka: Kafka) -> ChaosKafka:
     """Return the broker of all tests as the chaos runs know theirs."""
-    found = SimpleNamespace(client=kafka, servers=kafka.servers, quiet=threading.Lock(), starts=0)
+    settled = partial(is_settled, kafka)
+    found = SimpleNamespace(client=kafka, servers=kafka.servers, quiet=threading.Lock(), starts=0, is_settled=settled)
     return cast(ChaosKafka, found)
 
 
@@ -107,9 +109,11 @@ def test_what_is_planted_is_found(kafka: Kafka, transactions: list[list[Record]]
 def test_the_numbers_are_there_once_each_beside_those_of_aborted_transactions(kafka: Kafka, tmp_path: Path) -> None:
     one = design(kafka)
     source = SourceFile(tmp_path / "source.json")
-    feed = KafkaFeed(as_chaos(kafka), source, one)
+    chaos = as_chaos(kafka)
+    feed = KafkaFeed(chaos, source, one)
     try:
         for rows in (100, 250, 400):
+            chaos.starts += 1  # as after a crash of the broker's
             source.change(lambda _, rows=rows: {"rows": rows})
             eventually(lambda: feed.rows == rows)  # noqa: B023
     finally:

@@ -26,8 +26,9 @@ WITH_TABLE = Fields("attempt", "table", *COLUMNS)
 NOWHERE = StarRocks("starrocks://root@127.0.0.1:1/shop")
 
 
-def _label(number: int = 1) -> TransactionLabel:
-    return TransactionLabel(label_scope("orders", "load"), number, 1, 1, 0, 7)
+def _label(number: int = 1, run: str = "7") -> TransactionLabel:
+    """A label; on a server that keeps what it has, the run tells it from those of other runs."""
+    return TransactionLabel(label_scope("orders", "load"), number, 1, 1, 0, int(run, 16))
 
 
 def _opened(server: StarRocks, table: str = ORDERS, stream: Fields = FIELDS, **how: Any) -> StreamLoadSink:
@@ -43,7 +44,7 @@ def _tuple(*values: Any, fields: Fields = FIELDS) -> Any:
 
 
 def _written(database: Database, sink: StreamLoadSink, *rows: tuple[Any, ...], number: int = 1) -> Any:
-    transaction = sink.begin_transaction(_label(number))
+    transaction = sink.begin_transaction(_label(number, database.run))
     for row in rows:
         sink.invoke(transaction, _tuple(database.run, *row))
     return transaction
@@ -55,7 +56,7 @@ def test_a_batch_is_loaded_in_parts_prepared_and_committed_by_another_process(da
     sink, driver = _opened(database.server, rows=rows, flush_bytes=100), _opened(database.server, rows=rows)
     rows_of_batch = [(number, f"item {number}", number) for number in range(50)]
     handle = sink.pre_commit(_written(database, sink, *rows_of_batch))
-    assert handle == [f"{_label().text}-0"]
+    assert handle == [f"{_label(1, database.run).text}-0"]
     assert database.rows() == []
     sent = msgpack.unpackb(msgpack.packb(handle))
     assert driver.commit(sent) is CommitOutcome.DONE
@@ -75,11 +76,12 @@ def test_an_attempt_without_rows_begins_nothing(emulated: Emulated) -> None:
 def test_each_table_is_a_transaction_of_its_own(database: Database) -> None:
     """StarRocks has one table in each that can be prepared; so the labels have numbers."""
     sink = _opened(database.server, "", WITH_TABLE, table_field="table")
-    transaction = sink.begin_transaction(_label())
+    label = _label(1, database.run)
+    transaction = sink.begin_transaction(label)
     for table, number in ((ORDERS, 1), (CLICKS, 2), (ORDERS, 3)):
         sink.invoke(transaction, _tuple(table, database.run, number, "pen", 3, fields=WITH_TABLE))
     handle = sink.pre_commit(transaction)
-    assert handle == [f"{_label().text}-0", f"{_label().text}-1"]
+    assert handle == [f"{label.text}-0", f"{label.text}-1"]
     assert sink.commit(handle) is CommitOutcome.DONE
     assert database.rows(ORDERS) == [[1, "pen", 3], [3, "pen", 3]]
     assert database.rows(CLICKS) == [[2, "pen", 3]]
@@ -107,7 +109,7 @@ def test_record_batches_become_the_same_rows(database: Database) -> None:
     stream = Fields("attempt", "number", "unused", "who", "what")
     how: dict[str, Any] = {"fields": ["who", "number", "what"], "columns": COLUMNS[:3], "rows": JsonRows()}
     sink = _opened(database.server, ORDERS, stream, **how)
-    transaction = sink.begin_transaction(_label())
+    transaction = sink.begin_transaction(_label(1, database.run))
     batch = {"number": [1, 2], "unused": [None, None], "who": [database.run] * 2, "what": ["pen", None]}
     sink.invoke_batch(transaction, pyarrow.RecordBatch.from_pydict(batch))
     handle = sink.pre_commit(transaction)
@@ -140,7 +142,7 @@ def test_rows_that_are_missing_are_noticed_before_anything_is_decided(
     ):
         sink.pre_commit(transaction)
     sink.roll_back(transaction)
-    assert emulated.cluster.states("shop") == {f"{_label().text}-0": "ABORTED"}
+    assert list(emulated.cluster.states("shop").values()) == ["ABORTED"]
 
 
 def test_rows_that_are_filtered_count_where_that_is_wanted(emulated: Emulated) -> None:
@@ -167,7 +169,7 @@ def test_an_attempt_that_fails_leaves_nothing_and_the_next_one_is_there_once(
     with pytest.raises(StoreUnavailable):
         sink.pre_commit(failed)
     sink.roll_back(failed)
-    assert emulated.cluster.states("shop") == {f"{_label().text}-0": "ABORTED"}
+    assert list(emulated.cluster.states("shop").values()) == ["ABORTED"]
     handle = sink.pre_commit(_written(database, sink, (1, "pen", 3), number=2))
     assert sink.commit(handle or []) is CommitOutcome.DONE
     assert database.rows() == [[1, "pen", 3]]
@@ -191,8 +193,7 @@ def test_what_cannot_be_rolled_back_now_is_left_to_the_sweep(
     database.client.begin(topology_scope("orders") + "nothing-of-ours", ORDERS)
     found = list(sink.list_prepared(topology_scope("orders")) or ())
     assert sorted((one.label, one.handle) for one in found) == [
-        (_label(1).text, [f"{_label(1).text}-0"]),
-        (_label(2).text, [f"{_label(2).text}-0"]),
+        (label.text, [f"{label.text}-0"]) for label in (_label(1, database.run), _label(2, database.run))
     ]
     for one in found:
         sink.recover_and_abort(one.handle)
@@ -200,11 +201,13 @@ def test_what_cannot_be_rolled_back_now_is_left_to_the_sweep(
     assert emulated.cluster.states("shop")["somebody-elses"] == "PREPARE"
 
 
-def test_a_sink_that_may_not_list_says_so(emulated: Emulated) -> None:
+def test_a_sink_that_may_not_list_says_so_once(emulated: Emulated, caplog: pytest.LogCaptureFixture) -> None:
     """None: StarRocks' time-outs have to do it."""
     emulated.cluster.users["loader"] = ""
     server = emulated.server()
-    assert _opened(StarRocks(server.url.replace("root@", "loader@"))).list_prepared("") is None
+    sink = _opened(StarRocks(server.url.replace("root@", "loader@")))
+    assert [sink.list_prepared("") for _ in range(3)] == [None] * 3
+    assert caplog.text.count("user 'loader' may not see what runs (show_proc, which wants cluster_admin)") == 1
 
 
 def test_the_topology_is_warned_by_the_servers_own_limit() -> None:
