@@ -280,8 +280,8 @@ class StreamLoadSink(TwoPhaseCommitSink):
             if not self._told:
                 self._told = True
                 log.warning(
-                    "%s: user %r may not see what runs (show_proc, which wants cluster_admin): what a killed process has "
-                    "prepared, and nobody has decided, stays for up to %d s",
+                    "%s: user %r may not see what runs (show_proc, which wants cluster_admin): what a killed process "
+                    "has prepared, and nobody has decided, stays for up to %d s",
                     self.server,
                     self.server.user,
                     self.server.prepared_timeout_secs,
