@@ -47,9 +47,9 @@ class MariaDbXaSink(SQLTwoPhaseSink):
             from stormline.state.xa.mariadb_connection import PreparingMariaDB
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self.store), "pymysql") from error
-        place, *more = self.store.connection_arguments()
+        place, password, timeout_secs, name = self.store.connection_arguments()
         secured, self._secured = self._secured, {}
-        made = PreparingMariaDB({**place, **secured}, *more, self.lock_secs)
+        made = PreparingMariaDB({**place, **secured}, password, timeout_secs, name, self.lock_secs)
         self._secured = secured or made.secured()
         return made
 

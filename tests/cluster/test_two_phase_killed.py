@@ -15,7 +15,7 @@ from tests.topologies.killed_files import ROWS, TASKS, TRANSACTIONS
 
 pytestmark = pytest.mark.proof
 
-LIFE_SECS = 180.0
+LIFE_SECS = 300.0
 SEED = 16
 
 Start = Callable[..., DriverProcess]

@@ -23,6 +23,7 @@ from stormline.runtime.coordination.coordinator import (
     Revoke,
 )
 from stormline.runtime.errors import Fenced
+from stormline.runtime.messages.sink_handle import Handles, to_value
 from stormline.runtime.messages.wave import AttemptResult, PartitionBatch, WaveAttempt
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.runtime.world.world import REAL
@@ -42,13 +43,14 @@ class Read(NamedTuple):
     end: int
     commit_id: int
     group_max: int = 1
+    handles: Handles = ()
 
     @property
     def record(self) -> dict[str, Any]:
         """What has to be stored of it before its commit begins."""
         rows = self.end - self.first
         partitions = [[0, self.end, rows, 0, True]]
-        return {
+        record = {
             "metadata": self.metadata,
             "fixed": True,
             "rows": rows,
@@ -56,6 +58,7 @@ class Read(NamedTuple):
             "commit_id": self.commit_id,
             "group_max": self.group_max,
         }
+        return {**record, "handles": to_value(self.handles)} if self.handles else record
 
 
 class ModelDriver:

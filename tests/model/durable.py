@@ -14,8 +14,8 @@ from stormline.topology.serialization import PLAIN
 PATH = re.compile(r"committed|batches|batches/\d{12}")
 """Every path that a topology has; whatever else there is grows without anybody who removes it."""
 
-NODE_BYTES_MAX = 200
-"""More than one node of the model's batches takes."""
+NODE_BYTES_MAX = 300
+"""More than one node of the model's batches takes, with the handle of a sink."""
 
 
 def path_of(txid: int) -> str:
