@@ -210,10 +210,13 @@ class SQLTwoPhaseSink(TwoPhaseCommitSink):
         Args:
             transaction (SQLTransaction): what `begin_transaction` returned.
         """
-        if transaction.connection.release():
+        reusable = transaction.connection.release()
+        if reusable:
             self._free.append(transaction.connection)
         if not transaction.prepares:
             return
+        if not reusable:
+            self._settle(transaction.connection)
         connection = self._connected()
         try:
             connection.abort_prepared(transaction.label)
