@@ -26,6 +26,7 @@ import stormline.spouts.kafka
 import stormline.state
 import stormline.state.kafka
 import stormline.state.starrocks
+import stormline.state.xa
 import stormline.testing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +38,7 @@ PUBLIC = (
     stormline.state,
     stormline.state.kafka,
     stormline.state.starrocks,
+    stormline.state.xa,
     stormline.testing,
 )
 

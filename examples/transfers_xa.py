@@ -29,7 +29,7 @@ OPENING = 10_000
 TRANSFERS_PER_PARTITION = 100
 
 _rng = random.Random(1)
-DATA = {
+DATA: dict[int, list[list[Any]]] = {
     partition: [
         [partition * 1000 + i, _rng.choice(PAYERS), _rng.choice(PAYEES), _rng.randint(1, 20)]
         for i in range(TRANSFERS_PER_PARTITION)

@@ -117,6 +117,7 @@ class StreamLoadSink(TwoPhaseCommitSink):
         self._may_filter = "max_filter_ratio" in {name.lower() for name in self.rows.parameters}
         self._client: StreamLoadClient | None = None
         self._known: tuple[Any, Layout] | None = None
+        self._told = False
 
     def __str__(self) -> str:
         return f"{self.server}/{self.table or f'<{self.table_field}>'}"
@@ -276,6 +277,15 @@ class StreamLoadSink(TwoPhaseCommitSink):
         """
         running = self.client.running(prefix)
         if running is None:
+            if not self._told:
+                self._told = True
+                log.warning(
+                    "%s: user %r may not see what runs (show_proc, which wants cluster_admin): what a killed process "
+                    "has prepared, and nobody has decided, stays for up to %d s",
+                    self.server,
+                    self.server.user,
+                    self.server.prepared_timeout_secs,
+                )
             return None
         found: dict[str, list[str]] = {}
         for label, _ in running:

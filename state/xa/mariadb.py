@@ -25,17 +25,7 @@ class MariaDbXaSink(SQLTwoPhaseSink):
     Two batches that write the same row, or the same value of a unique key, wait for one another: the later one fails
     after `lock_secs`, and is replayed. Where that is so, a store of `stormline.state` is the better way.
 
-    Args:
-        store (MySQLStore): Where it is; MySQL has other rules, and is refused.
-        table (str | None): The table that takes each tuple as a row; it must be there.
-        columns (Sequence[str] | None): Which fields are taken, in the columns of the same names; None: all behind the
-            attempt.
-        write (Write | None): In place of `table`: `write(connection, rows)` runs your own SQL for many rows on a
-            connection of PyMySQL's, whose transaction it must not end. A row is the values of `columns`.
-        lock_secs (float): How many seconds, at least 1, to wait for a lock that somebody else holds.
-
-    Raises:
-        InvalidStore: They are something else.
+    It is declared as `SQLTwoPhaseSink` says; MySQL has other rules, and is refused.
     """
 
     _stores = MySQLStore
@@ -47,9 +37,9 @@ class MariaDbXaSink(SQLTwoPhaseSink):
             from stormline.state.xa.mariadb_connection import PreparingMariaDB
         except ImportError as error:
             raise MissingExtra.of("mysql", str(self.store), "pymysql") from error
-        place, *more = self.store.connection_arguments()
+        place, password, timeout_secs, name = self.store.connection_arguments()
         secured, self._secured = self._secured, {}
-        made = PreparingMariaDB({**place, **secured}, *more, self.lock_secs)
+        made = PreparingMariaDB({**place, **secured}, password, timeout_secs, name, self.lock_secs)
         self._secured = secured or made.secured()
         return made
 

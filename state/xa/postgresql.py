@@ -22,17 +22,7 @@ class PostgresTwoPhaseSink(SQLTwoPhaseSink):
     Two batches that write the same row, or the same value of a unique key, wait for one another: the later one fails
     after `lock_secs`, and is replayed. Where that is so, a store of `stormline.state` is the better way.
 
-    Args:
-        store (PostgreSQLStore): Where it is.
-        table (str | None): The table that takes each tuple as a row, by COPY; it must be there.
-        columns (Sequence[str] | None): Which fields are taken, in the columns of the same names; None: all behind the
-            attempt.
-        write (Write | None): In place of `table`: `write(connection, rows)` runs your own SQL for many rows on a
-            connection of psycopg's, whose transaction it must not end. A row is the values of `columns`.
-        lock_secs (float): How many seconds to wait for a lock that somebody else holds.
-
-    Raises:
-        InvalidStore: They are something else.
+    It is declared as `SQLTwoPhaseSink` says, and writes into a table by COPY.
     """
 
     _stores = PostgreSQLStore

@@ -43,7 +43,20 @@ class SQLTransaction:
 
 
 class SQLTwoPhaseSink(TwoPhaseCommitSink):
-    """Writes rows into a database; a subclass knows one. See `PostgresTwoPhaseSink` and `MariaDbXaSink`."""
+    """Writes rows into a database; `PostgresTwoPhaseSink` and `MariaDbXaSink` know one each.
+
+    Args:
+        store (Store): Where it is: a PostgreSQLStore, or a MySQLStore that leads to a MariaDB.
+        table (str | None): The table that takes each tuple as a row; it must be there.
+        columns (Sequence[str] | None): Which fields are taken, in the columns of the same names; None: all behind the
+            attempt.
+        write (Write | None): In place of `table`: `write(connection, rows)` runs your own SQL for many rows on the
+            driver's own connection, whose transaction it must not end. A row is the values of `columns`.
+        lock_secs (float): How many seconds to wait for a lock that somebody else holds; MariaDB knows whole ones.
+
+    Raises:
+        InvalidStore: They are something else.
+    """
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from examples import transfers_xa
 from examples.transfers_xa import DATA, OPENING, PAYEES, PAYERS, TOPOLOGY
-from stormline import FailedException, InProcessCluster
+from stormline import CommitOutcome, FailedException, InProcessCluster, TransactionLabel
+from stormline.errors import TopologyFailed
 from stormline.state.xa import MariaDbXaSink, PostgresTwoPhaseSink
+from stormline.state.xa.sink import SQLTwoPhaseSink
 from stormline.topology.transaction_label import topology_scope
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase
@@ -47,21 +50,35 @@ class Banks:
             right[payee] += amount
         assert transfers_xa.balances() == right
         assert transfers_xa.report().splitlines()[-1].split() == ["in", "all", str(5 * OPENING)]
-        for sink in (
+        for sink in self.sinks():
+            assert list(sink.list_prepared(topology_scope(TOPOLOGY))) == []
+            sink.close()
+
+    def sinks(self) -> list[SQLTwoPhaseSink]:
+        """Return a sink for each bank, to look what is prepared there."""
+        return [
             PostgresTwoPhaseSink(transfers_xa.payers_bank(), "debits"),
             MariaDbXaSink(transfers_xa.payees_bank(), "credits"),
-        ):
-            assert list(sink.list_prepared(topology_scope(TOPOLOGY))) == []
+        ]
+
+    def roll_back(self) -> None:
+        """Roll back what is left prepared: it would hold its locks for ever."""
+        for sink in self.sinks():
+            for left in sink.list_prepared(topology_scope(TOPOLOGY)):
+                sink.abort(left.handle)
             sink.close()
 
 
 @pytest.fixture
-def banks(on_postgresql: PostgreSQLDatabase, on_mariadb: MariaDBDatabase, monkeypatch: pytest.MonkeyPatch) -> Banks:
+def banks(
+    on_postgresql: PostgreSQLDatabase, on_mariadb: MariaDBDatabase, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Banks]:
     made = Banks(on_postgresql, on_mariadb)
     for name, value in made.env.items():
         monkeypatch.setenv(name, value)
     transfers_xa.make_tables()
-    return made
+    yield made
+    made.roll_back()
 
 
 @pytest.fixture
@@ -101,6 +118,28 @@ def test_replies_that_are_lost_and_a_bank_that_fails_leave_each_transfer_once(
     run()
     assert not +left
     banks.check()
+
+
+def test_a_transfer_that_an_operator_has_rolled_back_halts_and_nothing_later_is_committed(
+    banks: Banks, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = PostgresTwoPhaseSink.commit
+
+    def rolled_back_before(sink: PostgresTwoPhaseSink, handle: Any) -> CommitOutcome:
+        label = TransactionLabel.read(handle[0])
+        assert label is not None
+        if label.txid == 3:
+            banks.payers.sql(f"ROLLBACK PREPARED '{'@'.join(handle)}'")
+        return commit(sink, handle)
+
+    monkeypatch.setattr(PostgresTwoPhaseSink, "commit", rolled_back_before)
+    with pytest.raises(
+        TopologyFailed, match=r"the sink of bolt 'debits' has lost transaction transfers_xa_\w+-debits_"
+    ):
+        run()
+    numbers = [[row[0] for row in rows] for rows in transfers_xa.DATA.values()]
+    committed = sorted(number for rows in numbers for number in rows[:4])
+    assert sorted(number for (number,) in banks.payers.sql("SELECT transfer FROM debits")) == committed
 
 
 @pytest.mark.proof

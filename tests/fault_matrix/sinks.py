@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import SINK_SWEEPS, TWO_PHASE, TWO_PHASE_KILLED
+from tests.fault_matrix.node_ids import SINK_SWEEPS, TRANSFERS, TWO_PHASE, TWO_PHASE_KILLED
 from tests.fault_matrix.row import Open, Row
 
 FILES = Open("the ready sink writes files, which lose no answer; sinks on servers have tests of their own")
+LOST = (f"{TRANSFERS}test_replies_that_are_lost_and_a_bank_that_fails_leave_each_transfer_once",)
 KILLED = (f"{TWO_PHASE_KILLED}test_files_of_a_driver_that_is_killed_at_any_moment_hold_each_row_once",)
 
 ROWS = (
@@ -14,14 +15,14 @@ ROWS = (
         fault="a pre-commit fails, before or after its effect",
         must="replayed under other labels; what is left is aborted",
         simulated=(f"{TWO_PHASE}test_what_fails_before_the_decision_is_written_again_and_what_is_left_is_aborted",),
-        real=FILES,
+        real=LOST,
     ),
     Row(
         key="sink-commit-lost",
         fault="a commit is refused, or its answer is lost",
         must="asked again until it is done; nothing is written again",
         simulated=(f"{TWO_PHASE}test_a_commit_that_gets_no_answer_is_asked_again_and_nothing_is_written_again",),
-        real=FILES,
+        real=LOST,
     ),
     Row(
         key="sink-driver-dies",
@@ -58,6 +59,6 @@ ROWS = (
         fault="the resource has dropped what was decided",
         must="the topology halts, with what is known, until a person has settled it",
         simulated=(f"{TWO_PHASE}test_lost_halts_and_says_what_is_known_and_so_does_the_next_driver",),
-        real=FILES,
+        real=(f"{TRANSFERS}test_a_transfer_that_an_operator_has_rolled_back_halts_and_nothing_later_is_committed",),
     ),
 )

@@ -103,7 +103,17 @@ compile_topology(TransactionalTopologyBuilder("t", "s", MemoryTransactionalSpout
     assert loaded_after(code) & {"pyspark", "py4j", "kazoo"} == set()
 
 
-DEEPER = ("errors", "testing", "state", "state.kafka", "state.starrocks", "spark", "spouts.kafka", "spouts.redis")
+DEEPER = (
+    "errors",
+    "testing",
+    "state",
+    "state.kafka",
+    "state.starrocks",
+    "state.xa",
+    "spark",
+    "spouts.kafka",
+    "spouts.redis",
+)
 ROOT = Path(__file__).resolve().parents[3]
 
 

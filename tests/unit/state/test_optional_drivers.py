@@ -40,6 +40,7 @@ def test_a_client_of_kafka_that_is_not_installed_is_told_with_its_extra(monkeypa
 def test_declaring_stores_and_maps_imports_no_driver() -> None:
     code = "from stormline.state import *; TransactionalMap(PostgreSQLStore('host=db'), 't', {'k': str}, {'v': int})"
     code += "; from stormline.state.kafka import *; KafkaCommitter(KafkaSink('host:9092'), 'topic')"
+    code += "; from stormline.state.xa import *; PostgresTwoPhaseBolt(PostgreSQLStore('host=db'), 't')"
     assert (
         loaded_after(code) & {"confluent_kafka", "psycopg", "pymysql", "redis", "pyarrow", "pyspark", "kazoo"} == set()
     )
