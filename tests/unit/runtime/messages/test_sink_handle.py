@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.errors import StateCorrupt
 from stormline.runtime.messages.sink_handle import SinkHandle, from_value, to_value
+from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
+from stormline.runtime.state.state_store import Put
 from stormline.topology.transaction_label import TransactionLabel, label_scope
 
 TEXT = TransactionLabel(label_scope("t", "sink"), 1, 1, 1, 2, 3).text
@@ -18,6 +22,16 @@ def test_what_was_stored_is_read_again() -> None:
     assert from_value(to_value([HANDLE])) == (HANDLE,)
     assert from_value([]) == ()
     assert pickle.loads(pickle.dumps(HANDLE)) == HANDLE
+
+
+def test_a_stored_batch_that_is_not_fixed_has_no_handles() -> None:
+    """What is withdrawn is withdrawn as a whole (R6)."""
+    store = MemoryStateStore.open(MemoryStateServer(), "t")
+    value = {"metadata": 1, "fixed": False, "rows": 0, "partitions": [], "commit_id": 0, "group_max": 1}
+    store.write([Put("batches/000000000001", {**value, "handles": to_value([HANDLE])})])
+    with pytest.raises(StateCorrupt, match="it is not fixed, and has handles; nothing was changed"):
+        Batches(store)
+    store.close()
 
 
 @pytest.mark.parametrize(
