@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stormline.state.server_url import password_of
-from stormline.state.starrocks.client import StreamLoadClient
 from stormline.state.starrocks.errors import InvalidStarRocks
 from stormline.topology.secrets import is_reference
+
+if TYPE_CHECKING:
+    from stormline.state.starrocks.client import StreamLoadClient
 
 PORT = 8030
 _URL = re.compile(r"starrocks://(?P<user>[^@:/]+)@(?P<hosts>[^@/]+)/(?P<database>\w+)/?")
@@ -95,6 +97,8 @@ class StarRocks:
         Raises:
             SecretMissing: There is nothing where its reference leads.
         """
+        from stormline.state.starrocks.client import StreamLoadClient  # it brings HTTP, and so TLS
+
         return StreamLoadClient(
             str(self),
             self.front_ends,

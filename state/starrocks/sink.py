@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stormline.state.errors import StoreUnavailable
-from stormline.state.starrocks.client import StreamLoadClient
 from stormline.state.starrocks.errors import InvalidStarRocks, RowUnwritable, StarRocksRefused
 from stormline.state.starrocks.rows import CsvRows, Rows
 from stormline.state.starrocks.server import StarRocks
@@ -22,6 +21,8 @@ from stormline.topology.two_phase_commit import CommitOutcome, PreparedTransacti
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from stormline.state.starrocks.client import StreamLoadClient
 
 log = logging.getLogger("stormline")
 

@@ -204,8 +204,9 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
         assert re.fullmatch(r"cluster-sum/\d+/[0-9a-f]{32}", job["jobGroup"])
         assert re.fullmatch(r"cluster-sum: wave \d+, txids? \d+(–\d+)?", job["description"])
         names = [f"{job['description']}: {component}" for component in ("double", "total")]
-        assert stages == names
-        assert job["name"] == names[-1]
+        assert stages in (names, names[:1]), "a later wave may leave a stage of few tuples to the commit"
+        assert job["name"] == stages[-1]
+    assert any(len(stages) == 2 for _, stages in waves)
 
 
 @pytest.mark.proof
