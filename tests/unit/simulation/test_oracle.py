@@ -20,6 +20,7 @@ from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Cell, Databases, Request, Row, Token
 from tests.simulation.oracle import NODE, Oracle
 from tests.simulation.scheduler import Process
+from tests.simulation.sinks import SinkServer
 from tests.simulation.source import Source
 from tests.simulation.world import World
 from tests.simulation.zookeeper import Change, Node, ZooKeeper
@@ -37,6 +38,7 @@ def oracle() -> Iterator[Oracle]:
         world.source = Source(world.faults)
         world.source.ends = [2]
         world.databases = Databases(world)
+        world.sinks = SinkServer(world)
         world.oracle = Oracle(world, 2, "opaque", placed=True)
         world.zookeeper = ZooKeeper(world, world.oracle.applied)
         claim(world.oracle, 1, session=7)

@@ -58,6 +58,11 @@ KINDS: dict[str, tuple[list[Any], list[Any], str]] = {
     ),
     "port or none": ([None, 1, 65535], [0, 65536, "2181", 2181.0, True], "a port from 1 to 65535, or None"),
     "registrations": ([[], ()], [[Point], "Point", None], "registrations made by register_serialization"),
+    "labels": (
+        [[], ["orders_1-sink_2-7-1-1-3-0123456789abcdef"], ("a",)],
+        ["orders", [1], None, {"a": 1}],
+        "a list of labels of transactions, as the message that names them has them",
+    ),
     "group size": ([1, 64, 1000], [0, 1001, None, "8", True, 1.0], "a whole number from 1 to 1000"),
     "placement": (["driver", "executors"], ["drivers", "", None, 1, ["driver"], True], "'driver' or 'executors'"),
     "auth scheme or none": ([None, "digest", "sasl"], ["", "ip", "Digest", 1, ["digest"]], "'digest', 'sasl' or None"),
