@@ -138,7 +138,7 @@ def test_data_that_was_removed_is_refused_by_the_databases_fence(bench: Bench) -
     assert bench.stored() == before
 
 
-@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("copied", [True, pytest.param(False, marks=pytest.mark.proof)])
 def test_a_driver_that_lives_through_it_ends_and_changes_nothing(bench: Bench, copied: bool) -> None:
     bench.land("a")
     assert bench.run() == 3

@@ -123,7 +123,7 @@ def test_an_open_transaction_and_what_follows_it_count_once_they_are_committed(
     producer = kafka.producer(f"{topic}-writer")
     in_transaction(producer, topic, [b"1", b"2"])
     lagging.declare(kind(kafka.servers, topic, ["value"]))
-    assert lagging.partitions() == [[0, None, None, 3, 3]]
+    eventually(lambda: lagging.partitions() == [[0, None, None, 3, 3]], 60)
     producer.begin_transaction()
     producer.produce(topic, b"3")
     producer.flush(60)

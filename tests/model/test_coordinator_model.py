@@ -361,7 +361,7 @@ class Histories(RuleBasedStateMachine):
         assert self.driver.commits.begun <= self.driver.commits.committed + 1, "law 1: one commit at a time"
 
 
-SETTINGS = settings(max_examples=300, stateful_step_count=50, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=150, stateful_step_count=50, deadline=None, derandomize=True, database=None)
 
 TestHistories = Histories.TestCase
 TestHistories.settings = SETTINGS

@@ -63,6 +63,7 @@ BROKEN = (
 )
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("mutant", "raised", "logged"), BROKEN, ids=[mutant.name for mutant, *_ in BROKEN])
 def test_broken_code_is_found_and_does_not_count_as_killed(
     mutant: Mutant, raised: str, logged: tuple[str, ...]

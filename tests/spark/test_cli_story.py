@@ -95,6 +95,7 @@ def test_a_signal_stops_after_the_commit_that_runs(stopped: Ended) -> None:
     assert stopped.sums == SUMS[: len(stopped.sums)]
 
 
+@pytest.mark.proof
 def test_submit_on_a_local_master_goes_on_with_what_run_left(submitted: Ended, stopped: Ended) -> None:
     assert submitted.code == 0, submitted.stdout + submitted.stderr
     assert "numbers: state in .stormline/numbers\n" in submitted.stdout
@@ -104,6 +105,7 @@ def test_submit_on_a_local_master_goes_on_with_what_run_left(submitted: Ended, s
     assert submitted.sums == SUMS
 
 
+@pytest.mark.proof
 def test_a_hang_in_a_python_worker_is_named_with_its_line(submitted: Ended, stopped: Ended) -> None:
     hangs = rf"finish_batch of 'add', task \d+, for [\d.]+ s, in transaction {len(stopped.sums) + 5}:\d+, at "
     hangs += r"\S+/numbers\.py:\d+ in finish_batch"

@@ -19,7 +19,7 @@ from tests.suite.parts import PROOF, TEST, Part, files
 from tests.suite.report import Case, cases_of, summary, where_time_went
 
 LANES_MAX = 4
-"""More would want more memory than machines have: each may hold a Spark. One more than there are cores: much is waiting
+"""More would want more memory than machines have: each may hold a Spark. Two more than there are cores: much is waiting
 for a JVM to start, or for a time to pass."""
 
 UNSTABLE_MAX = 3
@@ -83,7 +83,7 @@ def main() -> int:
     """Run; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.suite", description=__doc__)
     parser.add_argument("suite", choices=sorted(SUITES))
-    parser.add_argument("--lanes", type=int, default=min((os.cpu_count() or 1) + 1, LANES_MAX), metavar="N")
+    parser.add_argument("--lanes", type=int, default=min((os.cpu_count() or 1) + 2, LANES_MAX), metavar="N")
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)

@@ -67,6 +67,7 @@ def equal_txid_only(cell: Cell, token: Token, rows: tuple[Row, ...]) -> None:
         cell.value, cell.txid = cell.value + rows, token.txid
 
 
+@pytest.mark.proof
 def test_a_database_that_compares_txids_for_equality_only_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(databases.RULES, "keyed", equal_txid_only)
     assert "keyed" in violation_in(2000)
