@@ -15,6 +15,7 @@ from pymysql.converters import escape_string
 from stormline.state.columns import INT_MAX, ColumnType
 from stormline.state.errors import RefusedValue, StoreUnavailable
 from stormline.state.fence import Fence
+from stormline.state.mysql_session import MySQLSession
 from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
@@ -158,7 +159,7 @@ class MySQLConnection(SQLConnection):
 
     def _connected(self) -> Any:
         wait = max(1, int(self._timeout_secs))
-        db = pymysql.connect(
+        db: Any = MySQLSession(
             **self._place,
             charset="utf8mb4",
             autocommit=True,  # transactions are begun and ended in so many words

@@ -39,7 +39,7 @@ def store(mariadb: MariaDB) -> MySQLStore:
 def sql(store: MySQLStore) -> Iterator[RunSQL]:
     host, _, rest = store.url.partition("@")[2].partition(":")
     port, _, name = rest.partition("/")
-    db = pymysql.connect(host=host, port=int(port), user="stormline", database=name, autocommit=True)
+    db = pymysql.connect(host=host, port=int(port), user="stormline", database=name, autocommit=True, ssl_disabled=True)
 
     def run(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with db.cursor() as cursor:

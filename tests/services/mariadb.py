@@ -71,7 +71,7 @@ class MariaDB(DatabaseServer):
 
     def connected(self, user: str = "stormline", **more: Any) -> Any:
         """Return a connection past every proxy."""
-        return pymysql.connect(host="127.0.0.1", port=self.port, user=user, autocommit=True, **more)
+        return pymysql.connect(host="127.0.0.1", port=self.port, user=user, autocommit=True, ssl_disabled=True, **more)
 
     def answers(self) -> bool:
         """Return whether the server takes connections."""
