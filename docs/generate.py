@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from docs import fault_page
 from stormline.cli.main import main
-from stormline.runtime.spark.settings import LOCAL, PREFERRED, REQUIRED
+from stormline.runtime.spark.settings import PREFERRED, REQUIRED
 from stormline.topology.config import KNOWN_KEYS
 
 HERE = Path(__file__).parent
@@ -36,8 +36,6 @@ def configuration() -> str:
     lines += [f"- `{key}={value}`" for key, value in REQUIRED.items()]
     lines += ["", "Spark settings that Stormline sets where you do not:", ""]
     lines += [f"- `{key}={value}`" for key, value in PREFERRED.items()]
-    lines += ["", "And with a master of `local[…]`, where Spark runs in the driver's own JVM:", ""]
-    lines += [f"- `{key}={value}`" for key, value in LOCAL.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,7 @@ from pyspark import SparkContext as SparkContext
 
 from stormline.runtime.errors import DiskFull, SparkUnavailable
 from stormline.runtime.spark.java import check_java
-from stormline.runtime.spark.settings import LOCAL, PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
+from stormline.runtime.spark.settings import PREFERRED, REQUIRED, check_no_secrets, check_safe, is_local
 from stormline.runtime.world.disk_room import check_room
 
 STOPS_SECS = 5.0
@@ -63,9 +63,12 @@ def start_spark(
         settings.setAppName(app)
     if master is not None:
         settings.setMaster(master)
-    local = is_local(settings.get("spark.master", "") or "")
-    for key, value in {**REQUIRED, **PREFERRED, **(LOCAL if local else {})}.items():
+    for key, value in {**REQUIRED, **PREFERRED}.items():
         settings.setIfMissing(key, value)
+    if is_local(settings.get("spark.master", "") or ""):
+        settings.setIfMissing("spark.ui.enabled", "false")
+        settings.setIfMissing("spark.driver.host", "127.0.0.1")
+        settings.setIfMissing("spark.driver.bindAddress", "127.0.0.1")
     for key, value in conf.items():
         settings.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     check_safe(settings.get("spark.master", "") or "", dict(settings.getAll()))

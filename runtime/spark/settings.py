@@ -27,19 +27,6 @@ PREFERRED = {
     "spark.scheduler.mode": "FAIR",  # a commit on the executors waits for a Spark task, not for the rest of a wave
 }
 
-LOCAL = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    # Only what is very hot (a query's loops) is worth the last step of Java's compiler: for the rest it takes more of
-    # the first minute's CPU than Spark itself. A hundred times its own thresholds.
-    "spark.driver.extraJavaOptions": (
-        "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=500000 -XX:Tier4MinInvocationThreshold=60000 "
-        "-XX:Tier4CompileThreshold=1500000 -XX:Tier4BackEdgeThreshold=4000000"
-    ),
-}
-"""Preferred where Spark runs in the driver's own JVM."""
-
 
 def check_no_secrets(settings: Mapping[str, Any]) -> None:
     """Raise `UnsafeSpark` where a setting holds a secret: Spark is started with its settings on the command line."""

@@ -26,7 +26,6 @@ from stormline import (
     Tuple,
 )
 from stormline.runtime.errors import StateElsewhere
-from stormline.runtime.spark.settings import LOCAL
 from stormline.runtime.state.stored_value import unseal
 from stormline.topology.errors import InvalidConfig
 from stormline.topology.serialization import PLAIN
@@ -72,12 +71,6 @@ class Diary(BaseBasicBolt):
 
     def cleanup(self) -> None:
         self.note("cleanup")
-
-
-def test_the_jvm_of_a_local_master_compiles_thoroughly_only_what_is_very_hot(spark: SparkContext) -> None:
-    jvm: Any = spark._jvm
-    given = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-    assert set(LOCAL["spark.driver.extraJavaOptions"].split()) <= set(given)
 
 
 def test_a_wave_whose_result_is_larger_than_the_driver_takes_is_tried_as_smaller_ones(
