@@ -144,7 +144,7 @@ def _known(
         )
     try:
         with stored_state(topology, config, state_dir or default_state_dir(topology.id)) as state:
-            yield stored_transactions(topology.id, state, env.sinks), env.sinks
+            yield stored_transactions(state, env.sinks), env.sinks
     finally:
         env.close()
 

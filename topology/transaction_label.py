@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 NAME_CHARS_MAX = 20
 """Of a topology's or component's name in a label: for people; the checksum behind it tells one from another."""
@@ -17,6 +18,7 @@ def _short(name: str) -> str:
     return f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
+@lru_cache(maxsize=256)  # asked for by each task of each attempt
 def label_scope(topology: str, component: str) -> str:
     """Return what the labels of all transactions of a component begin with, without the dash behind it."""
     return f"{_short(topology)}-{_short(component)}"

@@ -11,7 +11,6 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.user_code import UserCode, run_guarded
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import SINK_SETTLED, setting
-from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.two_phase_commit import CommitOutcome
 
 log = logging.getLogger("stormline")
@@ -76,10 +75,8 @@ class SinkCommits:
 
     def ask(self, handle: SinkHandle) -> CommitOutcome | Failure:
         """Ask the sink once to commit; return what it says."""
-        label = TransactionLabel.read(handle.label)
-        own = label is not None and label.epoch == self._env.epoch
         of = UserCode(handle.component, None, self._attempt, self._env.calls)
-        answer = run_guarded(of, "commit", self._env.sinks.commit, handle, own)
+        answer = run_guarded(of, "commit", self._env.sinks.commit, handle)
         if isinstance(answer, (CommitOutcome, Failure)):
             return answer
         return Failure(

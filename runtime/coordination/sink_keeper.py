@@ -21,7 +21,6 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import SINK_SWEEP_SECS, setting
 from stormline.topology.transaction_label import TransactionLabel, label_scope
-from stormline.topology.two_phase_commit import PreparedTransaction
 
 log = logging.getLogger("stormline")
 
@@ -182,10 +181,8 @@ class SinkKeeper:
             self._abort(handle)
 
     def _abort(self, handle: SinkHandle) -> None:
-        label = TransactionLabel.read(handle.label)
-        own = label is not None and label.epoch == self._env.epoch
         try:
-            self._env.sinks.abort(handle, own)
+            self._env.sinks.abort(handle)
         except BaseException:  # whatever it is, the others are aborted too, and this one is tried again
             log.warning("aborting %s of bolt %r; it is tried again", handle.label, handle.component, exc_info=True)
             with self._lock:
@@ -196,7 +193,7 @@ class SinkKeeper:
             knowledge = SinkKnowledge(self._env.epoch, self._commits.committed, dict(self._newest), dict(self._kept))
         scope = label_scope(self._env.plan.topology_id, component)
         try:
-            listed = self._env.sinks.call(component, lambda sink: _as_list(sink.list_prepared(f"{scope}-")))
+            listed = self._env.sinks.listed(component)
         except BaseException:  # whatever it is, the next sweep asks again
             log.warning("listing what is pre-committed in the sink of bolt %r", component, exc_info=True)
             return
@@ -219,7 +216,3 @@ class SinkKeeper:
         with self._lock:
             for txid in [txid for txid in self._kept if txid <= knowledge.committed]:
                 del self._kept[txid]
-
-
-def _as_list(listed: Iterable[PreparedTransaction] | None) -> list[PreparedTransaction] | None:
-    return None if listed is None else list(listed)

@@ -11,8 +11,8 @@ from stormline.runtime.errors import NotAbortable, UndecidedTransaction
 from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.state.state_store import ValueReader
 from stormline.runtime.tasks.driver_sinks import DriverSinks
-from stormline.topology.transaction_label import TransactionLabel, label_scope
-from stormline.topology.two_phase_commit import CommitOutcome, TwoPhaseCommitSink
+from stormline.topology.transaction_label import TransactionLabel
+from stormline.topology.two_phase_commit import CommitOutcome
 
 Listed = dict[str, tuple[SinkHandle, float | None]]
 """What a sink lists, with its age, by label."""
@@ -44,12 +44,12 @@ class StoredTransaction:
         return label.txid
 
 
-def stored_transactions(topology_id: str, state: ValueReader, sinks: DriverSinks) -> list[StoredTransaction]:
+def stored_transactions(state: ValueReader, sinks: DriverSinks) -> list[StoredTransaction]:
     """Return all two-phase transactions that are known, by txid; while the topology runs they may change meanwhile.
 
     First what the sinks list, then the record: so nothing that is on record by then is taken for left behind.
     """
-    listed = {component: _listed(topology_id, component, sinks) for component in sinks.components}
+    listed = {component: _listed(component, sinks) for component in sinks.components}
     committed, recorded = committed_in(state), _recorded(state)
     known = [_on_record(handle, txid == committed + 1, listed) for txid, handle in recorded]
     labels = {handle.label for _, handle in recorded}
@@ -62,16 +62,11 @@ def stored_transactions(topology_id: str, state: ValueReader, sinks: DriverSinks
     return sorted(known, key=lambda each: (each.txid, each.handle.label))
 
 
-def _listed(topology_id: str, component: str, sinks: DriverSinks) -> Listed | None:
-    prefix = f"{label_scope(topology_id, component)}-"
-
-    def ask(sink: TwoPhaseCommitSink) -> Listed | None:
-        found = sink.list_prepared(prefix)
-        if found is None:
-            return None
-        return {each.label: (SinkHandle(component, each.label, each.handle), each.age_secs) for each in found}
-
-    return sinks.call(component, ask)
+def _listed(component: str, sinks: DriverSinks) -> Listed | None:
+    found = sinks.listed(component)
+    if found is None:
+        return None
+    return {each.label: (SinkHandle(component, each.label, each.handle), each.age_secs) for each in found}
 
 
 def _recorded(state: ValueReader) -> list[tuple[int, SinkHandle]]:
@@ -102,7 +97,7 @@ def commit_by_hand(transaction: StoredTransaction, sinks: DriverSinks) -> Commit
             f"{transaction.handle.label} is {transaction.standing}; only what is decided can be committed, since each "
             "other one is committed in its turn or written again. Start the topology: it does what is right"
         )
-    return sinks.commit(transaction.handle, own=False)
+    return sinks.commit(transaction.handle)
 
 
 def abort_by_hand(transaction: StoredTransaction, sinks: DriverSinks, stopped: bool) -> None:
@@ -124,4 +119,4 @@ def abort_by_hand(transaction: StoredTransaction, sinks: DriverSinks, stopped: b
             f"{transaction.handle.label} is {transaction.standing}; stop the topology and give --stopped, or let it "
             "run: it sweeps what was left behind"
         )
-    sinks.abort(transaction.handle, own=False)
+    sinks.abort(transaction.handle)

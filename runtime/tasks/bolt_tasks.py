@@ -190,8 +190,8 @@ def begin_batch(
     attempt: TransactionAttempt,
     collector: TaskCollector,
     on_failure: OnFailure,
-    decided: bool = False,
-    execution: int = 0,
+    decided: bool,
+    execution: int,
 ) -> BatchBoltTask | BasicBoltTask | None:
     """Return the task, prepared; None when preparing it has failed the attempt.
 

@@ -13,10 +13,18 @@ from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.world.world import Thread, World
 from stormline.topology.contracts import Conf
 from stormline.topology.plan import Plan
+from stormline.topology.transaction_label import TransactionLabel, label_scope
 from stormline.topology.two_phase_bolt import TwoPhaseCommitter, sink_of
-from stormline.topology.two_phase_commit import CommitOutcome, TwoPhaseCommitSink
+from stormline.topology.two_phase_commit import CommitOutcome, PreparedTransaction, TwoPhaseCommitSink
 
 T = TypeVar("T")
+
+
+def opened(bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> TwoPhaseCommitSink:
+    """Return a process's own copy of the sink that a bolt declares, opened."""
+    sink = copy.deepcopy(bolt.sink)
+    sink.open(conf, context)
+    return sink
 
 
 class _DriverSink:
@@ -35,9 +43,7 @@ class _DriverSink:
 
     def _open(self) -> TwoPhaseCommitSink:
         if self._opened is None:
-            sink = copy.deepcopy(self._bolt.sink)
-            sink.open(self._conf, self._context)
-            self._opened = sink
+            self._opened = opened(self._bolt, self._conf, self._context)
         return self._opened
 
     def close(self) -> None:
@@ -53,6 +59,7 @@ class DriverSinks:
     """One sink for each bolt that writes into one, for as long as the topology runs; each is called in one thread.
 
     Args:
+        epoch: this driver's; what was begun in others is recovered.
         conf, context: those of a component, and of one of its tasks.
     """
 
@@ -60,11 +67,13 @@ class DriverSinks:
         self,
         world: World,
         plan: Plan,
+        epoch: int,
         conf: Callable[[str], Conf],
         context: Callable[[str, int], TaskContext],
     ) -> None:
         self._world = world
         self._plan = plan
+        self._epoch = epoch
         self._conf = conf
         self._context = context
         self.components = tuple(name for name, planned in plan.components.items() if sink_of(planned.component))
@@ -94,19 +103,33 @@ class DriverSinks:
                 self._sinks[component] = _DriverSink(self._world, component, bolt, self._conf(component), context)
             return self._sinks[component]
 
-    def commit(self, handle: SinkHandle, own: bool) -> CommitOutcome:
-        """Commit what was decided, by this driver (`own`) or by one before it."""
-        data = handle.data
+    def listed(self, component: str) -> list[PreparedTransaction] | None:
+        """Return what the sink of a bolt lists of its transactions; None: it cannot tell. Raise what it raises."""
+        prefix = f"{label_scope(self._plan.topology_id, component)}-"
+
+        def ask(sink: TwoPhaseCommitSink) -> list[PreparedTransaction] | None:
+            found = sink.list_prepared(prefix)
+            return None if found is None else list(found)
+
+        return self.call(component, ask)
+
+    def commit(self, handle: SinkHandle) -> CommitOutcome:
+        """Commit what was decided, by this driver or by one before it."""
+        own, data = self._is_own(handle), handle.data
 
         def commit(sink: TwoPhaseCommitSink) -> CommitOutcome:
             return sink.commit(data) if own else sink.recover_and_commit(data)
 
         return self.call(handle.component, commit)
 
-    def abort(self, handle: SinkHandle, own: bool) -> None:
-        """Drop what was pre-committed and never decided, by this driver's attempts (`own`) or by others'."""
-        data = handle.data
+    def abort(self, handle: SinkHandle) -> None:
+        """Drop what was pre-committed and never decided, by this driver's attempts or by others'."""
+        own, data = self._is_own(handle), handle.data
         self.call(handle.component, lambda sink: sink.abort(data) if own else sink.recover_and_abort(data))
+
+    def _is_own(self, handle: SinkHandle) -> bool:
+        label = TransactionLabel.read(handle.label)
+        return label is not None and label.epoch == self._epoch
 
     def threads(self) -> list[Thread]:
         """Return the threads in which sinks are called."""

@@ -46,7 +46,7 @@ class Hand:
             declaration = planned.component.streams["default"]
             output = Output(declaration, [cast(Any, self.caught)])
             collector = TaskCollector(planned, planned.tasks[0], attempt, {"default": output})
-            made = begin_batch(self.env, "count", planned.tasks[0], attempt, collector, lambda failure: None)
+            made = begin_batch(self.env, "count", planned.tasks[0], attempt, collector, lambda failure: None, False, 0)
             assert isinstance(made, BatchBoltTask)
             self.tasks[attempt] = made
         return self.tasks[attempt]
