@@ -42,6 +42,11 @@ def _of_a_topology(command: _Command) -> _Command:
     return command
 
 
+_stopped = click.option(
+    "--stopped", is_flag=True, help="Say that the topology does not run, and so is at work on nothing."
+)
+
+
 @click.group("transactions", cls=CommandGroup, no_args_is_help=False, epilog=TARGET_HELP)
 def transactions_group() -> None:
     """Show, commit or abort what a topology has pre-committed in two-phase sinks.
@@ -87,21 +92,22 @@ def transactions_list_command(target: str, state_dir: Path | None, conf: dict[st
 @transactions_group.command("commit", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
 @click.argument("label")
+@_stopped
 @_of_a_topology
 @click.pass_context
 def transactions_commit_command(
-    context: click.Context, /, target: str, label: str, state_dir: Path | None, conf: dict[str, Any]
+    context: click.Context, /, target: str, label: str, stopped: bool, state_dir: Path | None, conf: dict[str, Any]
 ) -> None:
     """Commit what is decided, as the topology does when it starts.
 
     The exit code is 1 where its sink has not.
 
-    Example: stormline transactions commit examples.order_files LABEL
+    Example: stormline transactions commit examples.order_files LABEL --stopped
     """
     from stormline.runtime.coordination.stored_transactions import commit_by_hand
 
     with _known(target, state_dir, conf) as (known, sinks):
-        outcome = commit_by_hand(_one(known, label), sinks)
+        outcome = commit_by_hand(_one(known, label), sinks, stopped)
     click.echo(f"{label}: {outcome.value}")
     context.exit(0 if outcome in (CommitOutcome.DONE, CommitOutcome.ALREADY) else 1)
 
@@ -109,7 +115,7 @@ def transactions_commit_command(
 @transactions_group.command("abort", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
 @click.argument("label")
-@click.option("--stopped", is_flag=True, help="Say that the topology does not run, and so is at work on nothing.")
+@_stopped
 @_of_a_topology
 def transactions_abort_command(
     target: str, label: str, stopped: bool, state_dir: Path | None, conf: dict[str, Any]

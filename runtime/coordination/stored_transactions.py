@@ -86,16 +86,25 @@ def _on_record(handle: SinkHandle, decided: bool, listed: Mapping[str, Listed | 
     return StoredTransaction(handle, standing, handle.label in of_sink, age_secs)
 
 
-def commit_by_hand(transaction: StoredTransaction, sinks: DriverSinks) -> CommitOutcome:
-    """Commit what is decided, as the topology would.
+def commit_by_hand(transaction: StoredTransaction, sinks: DriverSinks, stopped: bool) -> CommitOutcome:
+    """Commit what is decided, as the topology would when it starts.
+
+    Args:
+        stopped: whether the operator says that the topology does not run. While it runs, its driver may still withdraw
+            what is on record and write its rows again, as long as no commit of it has begun.
 
     Raises:
-        UndecidedTransaction: it is not.
+        UndecidedTransaction: it is not decided, or a driver may be at work on it.
     """
     if transaction.standing is not Standing.DECIDED:
         raise UndecidedTransaction(
             f"{transaction.handle.label} is {transaction.standing}; only what is decided can be committed, since each "
             "other one is committed in its turn or written again. Start the topology: it does what is right"
+        )
+    if not stopped:
+        raise UndecidedTransaction(
+            f"{transaction.handle.label} is committed by the topology where it runs, which may also withdraw it and "
+            "write its rows again; stop the topology and give --stopped"
         )
     return sinks.commit(transaction.handle)
 

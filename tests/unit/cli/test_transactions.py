@@ -86,16 +86,24 @@ def test_what_is_decided_is_listed_and_can_be_committed(died: MemoryStateServer)
     assert sorted(row["prepared"] for row in rows) == [False, True]
     (one,) = [row for row in rows if row["prepared"]]
     assert one["age_secs"] >= 0
-    done = call("commit", EXAMPLE, one["label"])
+    done = call("commit", EXAMPLE, one["label"], "--stopped")
     assert (done.exit_code, done.stdout) == (0, f"{one['label']}: it is committed now\n")
-    done = call("commit", EXAMPLE, one["label"])
+    done = call("commit", EXAMPLE, one["label"], "--stopped")
     assert (done.exit_code, done.stdout) == (0, f"{one['label']}: it was committed before\n")
+
+
+def test_what_a_running_topology_may_withdraw_is_not_committed_beside_it(died: MemoryStateServer) -> None:
+    (one,) = [row for row in listed() if row["txid"] == 2 and row["prepared"]]
+    done = call("commit", EXAMPLE, one["label"])
+    assert done.exit_code == 1
+    assert "may also withdraw it and write its rows again; stop the topology and give --stopped" in done.stderr
+    assert (PENDING / f"{one['label']}.prepared").exists()
 
 
 def test_what_is_lost_ends_with_1(died: MemoryStateServer) -> None:
     (one,) = [row for row in listed() if row["txid"] == 2 and row["prepared"]]
     (PENDING / f"{one['label']}.prepared").unlink()
-    done = call("commit", EXAMPLE, one["label"])
+    done = call("commit", EXAMPLE, one["label"], "--stopped")
     assert done.exit_code == 1
     assert "it is proven that it was not committed" in done.stdout
 
