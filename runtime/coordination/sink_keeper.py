@@ -20,7 +20,7 @@ from stormline.runtime.messages.wave import AttemptResult, Wave, WaveResult
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import SINK_SWEEP_SECS, setting
-from stormline.topology.transaction_label import TransactionLabel, label_scope
+from stormline.topology.transaction_label import TransactionLabel
 
 log = logging.getLogger("stormline")
 
@@ -191,7 +191,6 @@ class SinkKeeper:
     def _sweep(self, component: str) -> None:
         with self._lock:  # first this, then the list: what is pre-committed after it is newer than all it knows
             knowledge = SinkKnowledge(self._env.epoch, self._commits.committed, dict(self._newest), dict(self._kept))
-        scope = label_scope(self._env.plan.topology_id, component)
         try:
             listed = self._env.sinks.listed(component)
         except BaseException:  # whatever it is, the next sweep asks again
@@ -201,8 +200,7 @@ class SinkKeeper:
         self._ages.warn(component, listed, kept)
         for prepared in listed or ():
             label = TransactionLabel.read(prepared.label)
-            if label is None or label.scope != scope:
-                continue
+            assert label is not None
             if knowledge.left_behind(label):
                 log.info("%s of bolt %r was left behind, and is aborted", label, component)
                 self._abort(SinkHandle(component, prepared.label, prepared.handle))

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from stormline.runtime.errors import SinkMissing
 from stormline.runtime.messages.sink_handle import SinkHandle
+from stormline.runtime.tasks.sink_answers import checked_listing, checked_outcome
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.world.own_thread import OwnThread
 from stormline.runtime.world.world import Thread, World
@@ -25,6 +26,11 @@ def opened(bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> TwoPhas
     sink = copy.deepcopy(bolt.sink)
     sink.open(conf, context)
     return sink
+
+
+def _is_of(scope: str, listed: PreparedTransaction) -> bool:
+    label = TransactionLabel.read(listed.label)
+    return label is not None and label.scope == scope
 
 
 class _DriverSink:
@@ -104,23 +110,33 @@ class DriverSinks:
             return self._sinks[component]
 
     def listed(self, component: str) -> list[PreparedTransaction] | None:
-        """Return what the sink of a bolt lists of its transactions; None: it cannot tell. Raise what it raises."""
-        prefix = f"{label_scope(self._plan.topology_id, component)}-"
+        """Return what the sink of a bolt lists of its transactions, and no others; None: it cannot tell.
+
+        Raises:
+            WrongAnswer: it lists something else; else whatever it raises.
+        """
+        scope = label_scope(self._plan.topology_id, component)
 
         def ask(sink: TwoPhaseCommitSink) -> list[PreparedTransaction] | None:
-            found = sink.list_prepared(prefix)
-            return None if found is None else list(found)
+            found = sink.list_prepared(f"{scope}-")
+            if found is None:
+                return None
+            return [each for each in found if _is_of(scope, checked_listing(each, component))]
 
         return self.call(component, ask)
 
     def commit(self, handle: SinkHandle) -> CommitOutcome:
-        """Commit what was decided, by this driver or by one before it."""
+        """Commit what was decided, by this driver or by one before it.
+
+        Raises:
+            WrongAnswer: its sink says something else than how that went; else whatever it raises.
+        """
         own, data = self._is_own(handle), handle.data
 
         def commit(sink: TwoPhaseCommitSink) -> CommitOutcome:
             return sink.commit(data) if own else sink.recover_and_commit(data)
 
-        return self.call(handle.component, commit)
+        return checked_outcome(self.call(handle.component, commit), handle.component)
 
     def abort(self, handle: SinkHandle) -> None:
         """Drop what was pre-committed and never decided, by this driver's attempts or by others'."""

@@ -248,16 +248,6 @@ def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable
     assert sink.script.asked("pre_commit").count(2) == 1
 
 
-def test_an_outcome_that_is_none_stops_the_topology() -> None:
-    sink = fresh("none")
-    sink.script.on("commit", 1, lambda: "yes")
-    with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
-        message = r"commit\(\) of the sink of bolt 'sink' returned 'yes', expected a CommitOutcome"
-        with pytest.raises(TopologyFailed, match=message):
-            handle.await_drained(60)
-
-
 def test_an_empty_batch_prepares_nothing() -> None:
     """Of two tasks only one gets a row; a global grouping leaves the other none in any batch."""
     sink = fresh("empty")
