@@ -18,6 +18,7 @@ from stormline.runtime.coordination.sink_sweep import Kept, SinkKnowledge
 from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, Wave, WaveResult
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import SINK_SWEEP_SECS, setting
 from stormline.topology.transaction_label import TransactionLabel
@@ -58,6 +59,7 @@ class SinkKeeper:
         self._sweep_due = True
         self._closed = False
         self._settles = env.world.lock()
+        self._wave_waits = False
         self._ages = SinkAges(env.world, env.plan)
 
     # ------------------------------------------------------------------------------------ from the topology's loop
@@ -126,6 +128,10 @@ class SinkKeeper:
 
         return settled
 
+    def holds_up(self, attempt: TransactionAttempt) -> list[CallReport]:
+        """Return the calls of sinks for which the wave of an attempt waits before it begins."""
+        return self._env.sinks.calls(attempt) if self._wave_waits else []
+
     def close(self) -> None:
         """Abort what is left, and end."""
         with self._lock:
@@ -143,7 +149,11 @@ class SinkKeeper:
             for txid in [txid for txid in self._newest if txid <= wave.committed]:
                 del self._newest[txid]
             self._newest.update({each.transaction_id: each.attempt_id for each in wave.commit_ids})
-        self._settle()
+        self._wave_waits = True
+        try:
+            self._settle()
+        finally:
+            self._wave_waits = False
 
     def _work(self) -> None:
         while not self._closed:

@@ -11,7 +11,10 @@ from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.tasks.sink_answers import checked_listing, checked_outcome
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.running_calls import CallReport
+from stormline.runtime.world.thread_stack import place_of
 from stormline.runtime.world.world import Thread, World
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Conf
 from stormline.topology.plan import Plan
 from stormline.topology.transaction_label import TransactionLabel, label_scope
@@ -37,6 +40,8 @@ class _DriverSink:
     """One sink, opened in its first call, and the thread in which it is called."""
 
     def __init__(self, world: World, component: str, bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> None:
+        self._world = world
+        self._component = component
         self._bolt = bolt
         self._conf = conf
         self._context = context
@@ -51,6 +56,15 @@ class _DriverSink:
         if self._opened is None:
             self._opened = opened(self._bolt, self._conf, self._context)
         return self._opened
+
+    def report(self, attempt: TransactionAttempt) -> CallReport | None:
+        """Return what is told of the call that runs, for which an attempt waits, if one does."""
+        begun, thread = self.thread.running_since(), self.thread.thread.ident
+        if begun is None or thread is None:
+            return None
+        secs = self._world.monotonic() - begun
+        text = f"a call of the sink of bolt {self._component!r} in the driver, for {secs:.1f} s, at {place_of(thread)}"
+        return CallReport(self._component, None, attempt, secs, text)
 
     def close(self) -> None:
         """Close the sink, if it was opened; its thread ends."""
@@ -151,6 +165,12 @@ class DriverSinks:
         """Return the threads in which sinks are called."""
         with self._lock:
             return [sink.thread.thread for sink in self._sinks.values()]
+
+    def calls(self, attempt: TransactionAttempt) -> list[CallReport]:
+        """Return what is told of the calls that run now, for which an attempt waits, the longest first."""
+        with self._lock:
+            reports = [sink.report(attempt) for sink in self._sinks.values()]
+        return sorted((report for report in reports if report is not None), key=lambda report: -report.secs)
 
     def closes(self) -> list[Callable[[], None]]:
         """Return what closes each sink, and forget them."""
