@@ -12,6 +12,9 @@ from typing import NamedTuple
 from stormline.state.errors import StoreMismatch
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
+REMOVE = "remove what the store holds: a database's tables (`stormline state tables` names them), Kafka's ledger topic"
+"""How to begin anew."""
+
 
 class Fence(NamedTuple):
     """What was stored last in one scope of a topology.
@@ -77,20 +80,20 @@ def _checked(token: CommitToken, fence: Fence, store: str) -> Fence | None:
         raise StoreMismatch(
             f"{who}, stored by epoch {fence.epoch}, attempt {fence.attempt}, and {this} of epoch {token.epoch}, "
             f"attempt {token.attempt.attempt_id}, which is older: another driver has taken over, or the topology's "
-            "state was removed; to count from the start, remove the store's tables, or use another topology id"
+            f"state was removed; to count from the start, use another topology id, or {REMOVE}"
         )
     if fence.first <= token.txid <= fence.txid:
         if (*fence.earlier, fence.commit_id)[token.txid - fence.first] != token.commit_id:
             raise StoreMismatch(
                 f"{_who(token, store, token.txid)} under another commit id: the topology's state was set back to an "
                 f"older copy, from which another transaction {token.txid} has come; bring back the newer one, or "
-                "remove the store's tables"
+                f"{REMOVE}"
             )
         return fence
     if fence.txid > token.txid:
         raise StoreMismatch(
             f"{who}, and {this}: the topology's state was removed or set back to an older copy; bring back the newer "
-            "one, or, to count from the start, remove the store's tables"
+            f"one, or, to count from the start, {REMOVE}"
         )
     if fence.txid < token.txid - 1:
         raise StoreMismatch(_behind(who, token))
