@@ -216,9 +216,8 @@ class StageRunner:
         component = self._env.component_of(task)
         planned = self._plan.components[component]
         collector = self._collector(run, planned, task)
-        made = begin_batch(
-            self._env, component, task, run.attempt, collector, run.fail, run.wave_attempt.frozen, self._execution
-        )
+        decided = component in run.wave_attempt.decided
+        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail, decided, self._execution)
         if made is not None:
             run.tasks[task] = made
         return made
