@@ -50,6 +50,10 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
             _ENVIRONMENTS.pop(other).close()
         env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)
         watch_calls(env, calls_directory)
+    elif not gc.get_freeze_count():
+        # PySpark looks for garbage after each task, through all that there is: 10 ms for its modules and ours alone.
+        # What the first task has left lives as long as the worker. Once only: later topologies leave garbage, too.
+        gc.freeze()
     return env
 
 
