@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from stormline.cli.conf import conf_option
-from stormline.cli.errors import NoSinks, NoSuchTransaction
+from stormline.cli.errors import NoSinks, NoSuchTransaction, SinkAway
 from stormline.cli.held_values import WHOLE, table_text
 from stormline.cli.stored_state import stored_state
-from stormline.cli.target import TARGET_HELP, load_target
+from stormline.cli.target import TARGET_HELP, load_target, raised
 from stormline.cli.usage import CommandGroup
+from stormline.state.errors import StoreUnavailable
 from stormline.topology.compiler import compile_topology
-from stormline.topology.errors import did_you_mean
+from stormline.topology.errors import FailedException, StormlineError, did_you_mean
 from stormline.topology.two_phase_commit import CommitOutcome
 
 if TYPE_CHECKING:
@@ -148,11 +149,26 @@ def _known(
             f"no bolt of topology {topology.id!r} writes into a two-phase sink (TwoPhaseCommitBolt): it pre-commits "
             "nothing"
         )
+    interrupted = False
     try:
         with stored_state(topology, config, state_dir or default_state_dir(topology.id)) as state:
             yield stored_transactions(state, env.sinks), env.sinks
+    except StormlineError:
+        raise
+    except FailedException as error:  # nothing is tried again here
+        why = error.why if isinstance(error, StoreUnavailable) else str(error)
+        raise SinkAway(
+            f"a two-phase sink of topology {topology.id!r} cannot be asked now: {why}; whether it has done what it was "
+            "asked for is not known: see that its server answers, and ask again"
+        ) from error
+    except Exception as error:
+        raise raised(error, f"a two-phase sink of topology {topology.id!r} failed") from error
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        env.close()
+        if not interrupted:  # a sink that hangs, and is called in one thread, could not be closed
+            env.close()
 
 
 def _one(known: list[StoredTransaction], label: str) -> StoredTransaction:
