@@ -25,11 +25,13 @@ from stormline.version import __version__
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
-GC_THRESHOLD = 50_000
-"""New objects between two looks of the garbage collector. Rows wait in lists by the thousand: at Python's 700 it looked
-through them again and again, for half the time of a fields grouping."""
+GC_THRESHOLD = 100_000
+"""New objects between two looks of the garbage collector. Rows, or a batch's records, wait in lists by the thousand: at
+Python's 700 it looked through them again and again, for half the time of a fields grouping."""
 
 _ENVIRONMENTS: dict[str, TaskEnvironment] = {}
+_frozen = False
+"""Whether what the first task has left is frozen. (To ask gc for it takes as long as a look through it.)"""
 
 
 def _check_version(version: str) -> None:
@@ -39,6 +41,7 @@ def _check_version(version: str) -> None:
 
 def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
     """Return this worker's environment of a run; those of earlier runs of the same topology are closed."""
+    global _frozen
     env = _ENVIRONMENTS.get(run)
     if env is None:
         gc.set_threshold(GC_THRESHOLD)
@@ -50,10 +53,11 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
             _ENVIRONMENTS.pop(other).close()
         env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)
         watch_calls(env, calls_directory)
-    elif not gc.get_freeze_count():
+    elif not _frozen:
         # PySpark looks for garbage after each task, through all that there is: 10 ms for its modules and ours alone.
         # What the first task has left lives as long as the worker. Once only: later topologies leave garbage, too.
         gc.freeze()
+        _frozen = True
     return env
 
 

@@ -16,6 +16,7 @@ from tests.kits.components import Store, line, numbers
 @pytest.fixture(autouse=True)
 def as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_ENVIRONMENTS", {})
+    monkeypatch.setattr(worker, "_frozen", False)
     monkeypatch.setattr(gc, "set_threshold", lambda threshold: None)
 
 
@@ -25,7 +26,6 @@ def test_what_the_first_task_has_left_is_looked_through_no_more_and_what_later_t
     frozen: list[str] = []
     done: list[str] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(done[-1]))
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: len(frozen))
     topology = line("t", numbers(6, 3), 5, lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"))
     payload = SimpleNamespace(value=pickle.dumps((compile_topology(topology), 1, {}, None)))
     for run in ["t/1", "t/1", "t/1", "t/2", "t/2"]:
