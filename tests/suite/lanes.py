@@ -125,7 +125,8 @@ class Lanes:
     def _next(self, waiting: Sequence[Job], running: Sequence[_Running]) -> Job | None:
         """Return the first that may begin now."""
         yielding = sum(one.job.part.yields for one in running)
-        free = {False: len(running) - yielding < self._lanes, True: not yielding}
+        held = any(one.job.part.first for one in running)
+        free = {False: not held and len(running) - yielding < self._lanes, True: not yielding}
         return next((job for job in waiting if free[job.part.yields]), None)
 
     def _begin(self, job: Job) -> _Running:

@@ -19,6 +19,7 @@ class Part:
             belongs to the one that names it most closely: what a part says of a folder is what no other part names
             of it.
         command: what it runs in place of tests.
+        first: those after it need what it makes: they wait for its end, but for one that yields.
         yields: it does nothing but compute, on all cores: it runs beside the others, on what they leave of the CPU.
         in_real_time: its tests wait for threads, processes and servers, which a busy machine may starve. A few of them
             that fail are run once more, by themselves, and told of as unstable if they pass then.
@@ -28,17 +29,19 @@ class Part:
     name: str
     paths: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    first: bool = False
     yields: bool = False
     in_real_time: bool = False
     secs_max: float = 900.0
 
 
 LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).parent)), yields=True)
-CLASSES = Part("class archives", command=(sys.executable, "-m", "tests.services.class_archives"))
+CLASSES = Part("class archives", command=(sys.executable, "-m", "tests.services.class_archives"), first=True)
 
-# First what makes the others shorter. Then the longest, so that the last ones end together.
+# The longest first, so that the last ones end together.
 TEST = (
     CLASSES,
+    LINT,
     Part("simulation", ("tests/simulation",), yields=True),
     Part("servers", ("tests/cluster",), in_real_time=True),
     Part("unit", ("tests",), in_real_time=True),
@@ -49,7 +52,6 @@ TEST = (
     Part("chaos", ("tests/cluster/test_chaos.py",), in_real_time=True),
     Part("spark cluster", ("tests/cluster/test_spark_submit.py",), in_real_time=True),
     Part("spark contract", ("tests/spark/test_running.py",), in_real_time=True),
-    LINT,
 )
 """What `make test` runs: all tests but the proofs."""
 

@@ -41,9 +41,9 @@ time.sleep(600)
 """
 
 
-def job(folder: Path, name: str, *, yields: bool = False, code: int = 0) -> Job:
+def job(folder: Path, name: str, *, first: bool = False, yields: bool = False, code: int = 0) -> Job:
     command = (sys.executable, "-c", NOTES, str(folder), name, str(code))
-    return Job(Part(name, command=command, yields=yields), command, folder / f"{name}.log")
+    return Job(Part(name, command=command, first=first, yields=yields), command, folder / f"{name}.log")
 
 
 def test_no_more_run_at_once_than_there_are_lanes_and_one_that_yields(tmp_path: Path) -> None:
@@ -53,6 +53,13 @@ def test_no_more_run_at_once_than_there_are_lanes_and_one_that_yields(tmp_path: 
     ended = {one.job.part.name: one.code for one in Lanes(1, print).run(jobs)}
     assert ended == {"one": 0, "two": 0, "a": 0, "b": 0, "c": 3}
     assert {each.log.read_text() for each in jobs} <= {"1 at once\n", "2 at once\n"}
+
+
+def test_others_wait_for_the_end_of_one_that_goes_first(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "one", first=True), job(tmp_path, "a")]
+    (tmp_path / "go").touch()
+    assert [one.job.part.name for one in Lanes(2, print).run(jobs)] == ["one", "a"]
+    assert [each.log.read_text() for each in jobs] == ["1 at once\n", "1 at once\n"]
 
 
 def test_one_that_yields_begins_beside_full_lanes_and_has_the_lowest_priority(tmp_path: Path) -> None:
