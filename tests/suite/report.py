@@ -25,10 +25,13 @@ class Case:
 
 
 def cases_of(junit: Path) -> list[Case]:
-    """Return the tests that pytest's own report holds; none where it was not written."""
+    """Return the tests that pytest's own report holds; none where it was not written.
+
+    One that an interrupt has broken off is in it without a name, and is left out.
+    """
     if not junit.exists():
         return []
-    return [_case(case) for case in ElementTree.parse(junit).iter("testcase")]
+    return [_case(case) for case in ElementTree.parse(junit).iter("testcase") if case.get("name")]
 
 
 def _case(case: ElementTree.Element) -> Case:

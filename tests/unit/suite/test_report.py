@@ -13,6 +13,7 @@ JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase classname="tests.a" name="test_x" time="1.5"/>
 <testcase classname="tests.a" name="test_y" time="0.25"><failure message="assert 1 == 2">trace</failure></testcase>
 <testcase classname="tests.a" name="test_z" time="0"><skipped message="no Java">here</skipped></testcase>
+<testcase classname="" name="" time="5.6"/>
 </testsuite></testsuites>"""
 
 
