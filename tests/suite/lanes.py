@@ -75,7 +75,7 @@ class _Running:
             _signal(self.process, signal.SIGKILL)
 
     def ended(self) -> bool:
-        """Tell whether it has; nothing is left then of one that was told to."""
+        """Return whether it has; nothing is left then of one that was told to."""
         if self.process.poll() is None:
             return False
         if self.why:

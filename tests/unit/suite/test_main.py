@@ -42,7 +42,8 @@ SLEEPS = "import time\n\ndef test_sleeps() -> None:\n    print('sleeps', flush=T
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> list[str]:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take a second of each run, for nothing here
     paths = []
     for name, text in (("passes", PASSES), ("fails", FAILS)):
         paths.append(str(tmp_path / f"test_{name}.py"))
