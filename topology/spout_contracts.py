@@ -159,7 +159,7 @@ class ITransactionalSpout(ISpout):
         """
 
 
-class IPartitionsCoordinator(ICoordinator):
+class IAnyPartitionedCoordinator(ICoordinator):
     """What coordinators of both kinds of partitioned spout have in common."""
 
     def resume_partitions(self, described: Metadata) -> None:
@@ -198,7 +198,7 @@ class IPartitionsCoordinator(ICoordinator):
         """
 
 
-class IPartitionsEmitter(IEmitter):
+class IAnyPartitionedEmitter(IEmitter):
     """What emitters of both kinds of partitioned spout have in common."""
 
     def begin_batch(
@@ -218,7 +218,7 @@ class IPartitionsEmitter(IEmitter):
         """
 
 
-class IPartitionedCoordinator(IPartitionsCoordinator):
+class IPartitionedCoordinator(IAnyPartitionedCoordinator):
     """Says how many partitions an `IPartitionedTransactionalSpout` has. One lives in the driver."""
 
     @abstractmethod
@@ -230,7 +230,7 @@ class IPartitionedCoordinator(IPartitionsCoordinator):
         """
 
 
-class IPartitionedEmitter(IPartitionsEmitter):
+class IPartitionedEmitter(IAnyPartitionedEmitter):
     """Emits the partitions of one task: task i of t owns partitions i, i+t, i+2t, …
 
     Storm 1.2.4: IPartitionedTransactionalSpout.Emitter.
@@ -302,11 +302,11 @@ class IPartitionedTransactionalSpout(ISpout):
         """
 
 
-class IOpaqueCoordinator(IPartitionsCoordinator):
+class IOpaqueCoordinator(IAnyPartitionedCoordinator):
     """Says when a new batch of an `IOpaquePartitionedTransactionalSpout` may begin. One lives in the driver."""
 
 
-class IOpaqueEmitter(IPartitionsEmitter):
+class IOpaqueEmitter(IAnyPartitionedEmitter):
     """Emits the partitions of one task, each from where its last transaction left off.
 
     Storm 1.2.4: IOpaquePartitionedTransactionalSpout.Emitter. As there, a replay may give other tuples, but only until

@@ -11,7 +11,7 @@ from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.spout_coordinator import described_by, number_of_partitions, present_of
 from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.tasks.task_hooks import tell_of_emits
-from stormline.topology.contracts import IPartitionsEmitter, ITransactionalEmitter
+from stormline.topology.contracts import IAnyPartitionedEmitter, ITransactionalEmitter
 from stormline.topology.errors import FailedException, SerializationError
 from stormline.topology.spout_parts import method_of
 from stormline.topology.topology import ComponentKind
@@ -76,7 +76,7 @@ class EmitterTask:
             return
         stored = {p: batch.metadata for p, batch in wave_attempt.stored.items() if batch.gave}
         given = [{p: at for p, at in known.items() if self._owns(p)} for known in (self._positions, stored)]
-        begin = method_of(emitter, IPartitionsEmitter, "begin_batch")
+        begin = method_of(emitter, IAnyPartitionedEmitter, "begin_batch")
         begin(self._env.copied(described), *map(self._env.copied, given))
 
     def _owned(self, partitions: int) -> range:

@@ -7,7 +7,7 @@ from typing import Any
 
 from stormline.runtime.errors import InvalidPartitions
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.topology.contracts import ICoordinator, IPartitionsCoordinator, ITransactionalCoordinator
+from stormline.topology.contracts import IAnyPartitionedCoordinator, ICoordinator, ITransactionalCoordinator
 from stormline.topology.readings import Readings
 from stormline.topology.spout_parts import COORDINATOR, check_part, method_of
 from stormline.topology.topology import ComponentKind
@@ -48,7 +48,7 @@ class SpoutCoordinator:
         check_part(spout.id, self._coordinator, self._kind, COORDINATOR)
         own = getattr(type(self._coordinator), "positions_committed", None)
         transactional = self._kind is ComponentKind.TRANSACTIONAL_SPOUT
-        self._wants_committed = not transactional and own not in (None, IPartitionsCoordinator.positions_committed)
+        self._wants_committed = not transactional and own not in (None, IAnyPartitionedCoordinator.positions_committed)
         self._told_committed: Mapping[int, Any] = {}
 
     def resume(self, prev_metadata: Any) -> None:
@@ -57,7 +57,7 @@ class SpoutCoordinator:
             method_of(self._coordinator, ITransactionalCoordinator, "resume")(prev_metadata)
         else:
             described = described_by(prev_metadata)
-            method_of(self._coordinator, IPartitionsCoordinator, "resume_partitions")(described)
+            method_of(self._coordinator, IAnyPartitionedCoordinator, "resume_partitions")(described)
 
     def is_ready(self, positions: Mapping[int, Any], batches_ahead: int) -> bool:
         """Return whether a new batch may begin.
@@ -78,7 +78,7 @@ class SpoutCoordinator:
         """Return what defines batch `txid`: metadata, or what `present_of` and `described_by` take apart."""
         if self._kind is ComponentKind.TRANSACTIONAL_SPOUT:
             return self._coordinator.initialize_transaction(txid, prev_metadata)
-        describe = method_of(self._coordinator, IPartitionsCoordinator, "describe_partitions")
+        describe = method_of(self._coordinator, IAnyPartitionedCoordinator, "describe_partitions")
         described = describe(described_by(prev_metadata))
         present = None
         if self._kind is ComponentKind.PARTITIONED_SPOUT:

@@ -12,13 +12,10 @@ import pytest
 
 from stormline.errors import InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MySQLStore, TransactionalMap
-from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
-from tests.contracts.sql_store import RunSQL, SQLStoreContract
-from tests.contracts.store import StoreContract, incremented, process, put, successor, words
-from tests.contracts.store_fences import StoreFencesContract
-from tests.contracts.stored_values import StoredValuesContract
-from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
+from tests.contracts.sql_store import RunSQL
+from tests.contracts.store import incremented, process, put, successor, words
+from tests.contracts.whole_sql_store import WholeSQLStoreContract
 from tests.kits.stores import CommitFailed, Process
 from tests.services.mariadb import MariaDB
 
@@ -51,16 +48,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
     db.close()
 
 
-class TestMySQLStore(
-    StoreContract,
-    StoreFencesContract,
-    StoredValuesContract,
-    SQLStoreContract,
-    UnreadPutsContract,
-    UnreadPutsInSQLContract,
-    GroupedCommitsContract,
-    GroupedSQLContract,
-):
+class TestMySQLStore(WholeSQLStoreContract):
     parameter = "%s"
 
     def quoted(self, name: str) -> str:

@@ -13,13 +13,10 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFailed, StoreUnavailable
 from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
-from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
-from tests.contracts.sql_store import RunSQL, SQLStoreContract
-from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
-from tests.contracts.store_fences import StoreFencesContract
-from tests.contracts.stored_values import StoredValuesContract
-from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
+from tests.contracts.sql_store import RunSQL
+from tests.contracts.store import got, incremented, process, put, successor, words
+from tests.contracts.whole_sql_store import WholeSQLStoreContract
 from tests.kits.components import eventually
 from tests.kits.stores import CommitFailed, Process
 from tests.services.postgresql import PostgreSQL
@@ -54,16 +51,7 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
         yield run
 
 
-class TestPostgreSQLStore(
-    StoreContract,
-    StoreFencesContract,
-    StoredValuesContract,
-    SQLStoreContract,
-    UnreadPutsContract,
-    UnreadPutsInSQLContract,
-    GroupedCommitsContract,
-    GroupedSQLContract,
-):
+class TestPostgreSQLStore(WholeSQLStoreContract):
     parameter = "%s"
 
     @pytest.mark.parametrize("count", [999, 1000, 2500])

@@ -12,27 +12,15 @@ import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, StoreFailed, StoreUnavailable
 from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
-from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
-from tests.contracts.sql_store import RunSQL, SQLStoreContract
-from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
-from tests.contracts.store_fences import StoreFencesContract
-from tests.contracts.stored_values import StoredValuesContract
-from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
+from tests.contracts.sql_store import RunSQL
+from tests.contracts.store import got, incremented, process, put, successor, words
+from tests.contracts.whole_sql_store import WholeSQLStoreContract
 from tests.kits.stores import CommitFailed, Process
 
 __all__ = ["process", "successor"]
 
 
-class TestMemoryStore(
-    StoreContract,
-    StoreFencesContract,
-    StoredValuesContract,
-    SQLStoreContract,
-    UnreadPutsContract,
-    UnreadPutsInSQLContract,
-    GroupedCommitsContract,
-    GroupedSQLContract,
-):
+class TestMemoryStore(WholeSQLStoreContract):
     @pytest.fixture
     def store(self) -> Iterator[MemoryStore]:
         made = MemoryStore("test", timeout_secs=0.05)
@@ -56,16 +44,7 @@ class TestMemoryStore(
         successor.commit(1, incremented(words(store), {"cat": 1}))
 
 
-class TestSQLiteStore(
-    StoreContract,
-    StoreFencesContract,
-    StoredValuesContract,
-    SQLStoreContract,
-    UnreadPutsContract,
-    UnreadPutsInSQLContract,
-    GroupedCommitsContract,
-    GroupedSQLContract,
-):
+class TestSQLiteStore(WholeSQLStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> SQLiteStore:
         return SQLiteStore(tmp_path / "deep" / "store.sqlite", timeout_secs=0.05)
