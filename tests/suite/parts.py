@@ -32,7 +32,7 @@ class Part:
     first: bool = False
     yields: bool = False
     in_real_time: bool = False
-    secs_max: float = 900.0
+    secs_max: float = 1200.0
 
 
 LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).parent)), yields=True)
@@ -64,8 +64,13 @@ PROOF = (
     Part("killed copies", ("tests/kafka/test_copy_killed.py", "tests/kafka/test_killed.py"), in_real_time=True),
     Part("killed drivers", tuple(f"tests/cluster/test_{name}.py" for name in KILLED_DRIVERS), in_real_time=True),
     Part(
-        "killed sources and sinks",
-        ("tests/cluster/test_*_killed.py", "tests/cluster/test_transfers_xa.py", "tests/starrocks"),
+        "killed sources",
+        ("tests/cluster/test_sources_killed.py", "tests/cluster/test_stream_sink_killed.py"),
+        in_real_time=True,
+    ),
+    Part(
+        "killed sinks",
+        ("tests/cluster/test_t*_killed.py", "tests/cluster/test_transfers_xa.py", "tests/starrocks"),
         in_real_time=True,
     ),
     Part("cluster", ("tests/cluster",), in_real_time=True),
