@@ -25,9 +25,9 @@ from stormline.version import __version__
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
-GC_THRESHOLD = 50_000
-"""New objects between two looks of the garbage collector. Rows wait in lists by the thousand: at Python's 700 it looked
-through them again and again, for half the time of a fields grouping."""
+GC_THRESHOLD = 100_000
+"""New objects between two looks of the garbage collector. Rows, or a batch's records, wait in lists by the thousand: at
+Python's 700 it looked through them again and again, for half the time of a fields grouping."""
 
 _ENVIRONMENTS: dict[str, TaskEnvironment] = {}
 
