@@ -30,6 +30,7 @@ def _spark(options: Sequence[str]) -> None:
     topology = line("classes", {0: [1, 2]}, 1, lambda b: b.set_bolt("store", Store("classes")).global_grouping("spout"))
     with LocalCluster(master="local[2]") as cluster:
         cluster.submit_topology("classes", {}, topology).await_drained(STOP_SECS)
+        assert SparkContext._gateway is not None, "the cluster runs"
         jvm = SparkContext._gateway.proc
     jvm.stdin.close()
     jvm.wait(STOP_SECS)
