@@ -234,6 +234,7 @@ class ThreeSinks:
     def _go_on(self) -> None:
         """Wait until a transaction more is committed that had not begun."""
         self.wait_for(self.watcher.committed + 2)
+        assert self.watcher.wrong == []
 
     def _wait(self, condition: Callable[[], object]) -> None:
         """Wait for what only a driver that lives can bring about."""
