@@ -12,7 +12,7 @@ WITHIN ?=
 SEEDS ?= 20000
 FIRST ?= 0
 # How many faults `make chaos` injects, and by which seed they are drawn; by another one each time where not set.
-FAULTS ?= 36
+FAULTS ?= 40
 SEED ?=
 # How many bad inputs `make fuzz` makes.
 INPUTS ?= 100000
@@ -38,11 +38,11 @@ test: env postgresql mariadb redis kafka ## Make the environment, lint, and run 
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS),$(BIN)/python -m tests.suite test $(addprefix --within ,$(WITHIN)))
 
 .PHONY: proof
-proof: env postgresql mariadb redis kafka ## Run the proofs: 20,000 seeds, all mutants, 36 faults, 100,000 bad inputs, servers' bad days
+proof: env postgresql mariadb redis kafka ## Run the proofs: 20,000 seeds, all mutants, 40 faults, 100,000 bad inputs, servers' bad days
 	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof $(addprefix --within ,$(WITHIN)))
 
 .PHONY: chaos
-chaos: env kafka ## Break a real cluster FAULTS=36 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
+chaos: env kafka ## Break a real cluster FAULTS=40 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")
 	@sh scripts/check_postgresql.sh
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from stormline.topology.grouping import DEFAULT_STREAM, GlobalStreamId, Grouping
 from stormline.topology.topology import Component, Topology
+from stormline.topology.two_phase_bolt import TWO_PHASES, sink_of
 
 
 class Transfer(StrEnum):
@@ -152,7 +153,9 @@ class Plan:
 
         def shape(planned: PlannedComponent) -> dict[str, Any]:
             component = planned.component
+            two_phases = {} if sink_of(component) is None else {TWO_PHASES: True}
             return {
+                **two_phases,
                 "kind": component.kind.value,
                 "committer": component.committer,
                 "parallelism": len(planned.tasks),

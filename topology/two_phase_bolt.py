@@ -13,6 +13,9 @@ from stormline.topology.two_phase_commit import Semantic, TwoPhaseCommitSink
 if TYPE_CHECKING:
     import pyarrow
 
+TWO_PHASES = "two phases"
+"""What durable state says of such a bolt, beside what it says of any."""
+
 
 class SinkTurn(Protocol):
     """One task's transaction in one attempt, with the sink that was opened for the task."""

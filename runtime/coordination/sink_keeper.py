@@ -15,6 +15,7 @@ from stormline.runtime.coordination.batch_store import Batches
 from stormline.runtime.coordination.commit_queue import CommitQueue
 from stormline.runtime.coordination.sink_ages import SinkAges
 from stormline.runtime.coordination.sink_sweep import Kept, SinkKnowledge
+from stormline.runtime.errors import SinkMissing
 from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, Wave, WaveResult
 from stormline.runtime.tasks.task_environment import TaskEnvironment
@@ -193,6 +194,14 @@ class SinkKeeper:
     def _abort(self, handle: SinkHandle) -> None:
         try:
             self._env.sinks.abort(handle)
+        except SinkMissing:  # it was removed, and who has allowed that was told
+            log.error(
+                "%s stays prepared, with its locks: the topology has no bolt %r any more that could abort it. Abort it "
+                "with the module as it was, by `stormline transactions abort MODULE %s --stopped`",
+                handle.label,
+                handle.component,
+                handle.label,
+            )
         except BaseException:  # whatever it is, the others are aborted too, and this one is tried again
             log.warning("aborting %s of bolt %r; it is tried again", handle.label, handle.component, exc_info=True)
             with self._lock:

@@ -31,7 +31,7 @@ def _kinds(text: str) -> set[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--faults", type=int, default=36)
+    parser.add_argument("--faults", type=int, default=40)
     parser.add_argument("--seed", type=int, help="which faults, and when; drawn, and told, where not given")
     parser.add_argument("--tuples", type=int, default=1_000_000, help="of each topology, at least")
     parser.add_argument("--rate", type=int, default=4000, help="tuples a second that the source grows by meanwhile")

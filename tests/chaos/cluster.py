@@ -9,9 +9,10 @@ from pathlib import Path
 
 import psycopg
 
-from tests.chaos.design import INTO_KAFKA, Design
+from tests.chaos.design import BY_TWO_PHASES, INTO_KAFKA, Design
 from tests.chaos.kafka import ChaosKafka
 from tests.chaos.kafka_results import KafkaResults
+from tests.chaos.prepared import SCHEMA, SERVER, PreparedResults
 from tests.chaos.processes import MARK, ROOT
 from tests.chaos.results import Results, TableResults
 from tests.chaos.source import Source, SourceFile
@@ -36,7 +37,7 @@ class Cluster:
         path = os.pathsep.join(entry or os.getcwd() for entry in [str(ROOT), *sys.path])
         self.env = {MARK: mark, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
         self.zookeeper = ChaosZooKeeper(folder / "zookeeper", folder / "zookeeper.log", self.env)
-        self.postgresql = PostgreSQL(folder / "postgresql.log", self.env)
+        self.postgresql = PostgreSQL(folder / "postgresql.log", self.env, **SERVER)
         self.has_redis = redis_binary() is not None
         self.redis = Redis(folder / "redis.log", self.env)
         self.kafka = ChaosKafka(self.env)
@@ -50,6 +51,8 @@ class Cluster:
         """Start all services, Kafka where it is wanted."""
         self.zookeeper.start()
         self.postgresql.create()
+        with psycopg.connect(self.postgresql.dsn()) as db:
+            db.execute(SCHEMA)
         if self.has_redis:
             self.redis.create()
         if with_kafka:
@@ -83,6 +86,8 @@ class Cluster:
         """Return what looks at where a topology writes."""
         if design.sink == INTO_KAFKA:
             return KafkaResults(self.kafka, design)
+        if design.sink == BY_TWO_PHASES:
+            return PreparedResults(self.postgresql.dsn(), design)
         return TableResults(self.postgresql.dsn(), design)
 
     def own_pids(self) -> set[int]:

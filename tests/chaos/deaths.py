@@ -17,6 +17,10 @@ BEFORE = "before-commit"
 WITHIN = "within-commit"
 AFTER = "after-commit"
 AT_COMMIT = (BEFORE, WITHIN, AFTER)
+"""Of two-phase sinks: all is decided, and nothing committed; between two commits of a batch; after the second one."""
+
+PREPARING = "before-prepare"
+PREPARED = "after-prepare"
 
 
 class Appointment:

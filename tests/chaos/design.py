@@ -16,6 +16,7 @@ FROM_KAFKA = "kafka"
 INTO_TWO_STORES = "two stores"
 INTO_POSTGRESQL = "postgresql"
 INTO_KAFKA = "kafka"
+BY_TWO_PHASES = "postgresql, prepared"
 
 GROUP_MAX = 64
 
@@ -45,7 +46,7 @@ class Design:
     @property
     def group_max(self) -> int:
         """How many transactions may become durable in one step."""
-        return 1 if self.sink == INTO_TWO_STORES else GROUP_MAX
+        return 1 if self.sink in (INTO_TWO_STORES, BY_TWO_PHASES) else GROUP_MAX
 
     def to_json(self) -> str:
         """Return one line."""

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -21,7 +22,7 @@ from tests.chaos.evidence import owner_in_zookeeper
 from tests.chaos.kafka_topics import entries_of, sums_of
 from tests.chaos.processes import wait_until
 from tests.chaos.schedule import KINDS, Fault, Kind
-from tests.chaos.server_faults import DEATH_SECS, NoVictim, calls_of, calls_of_connections, kill
+from tests.chaos.server_faults import DEATH_SECS, NoVictim, calls_of, calls_of_connections, kill, lose
 from tests.chaos.supervisor import Life, Supervisor
 from tests.chaos.watch import Watch
 
@@ -296,6 +297,32 @@ class Injector:
         if fault.variant == "backend":
             return "backend, " + self._kill(self._pick(fault, self._cluster.postgresql.connections, "backend"))
         return kill(self._cluster.postgresql, fault)
+
+    # ------------------------------------------------------------------------------------ what is prepared
+
+    def _prepared_driver_kill(self, fault: Fault) -> str:
+        return self._appoint(fault.variant[3:])
+
+    def _prepared_server_kill(self, fault: Fault) -> str:
+        """Kill the server while a process is between two steps of two-phase commit."""
+        pid = self._met(fault.variant[3:], signal.SIGSTOP)
+        try:
+            self._cluster.postgresql.kill()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        time.sleep(fault.hold_secs)
+        self._cluster.postgresql.start()
+        return f"down for {fault.hold_secs} s, {fault.variant[3:]} of process {pid}"
+
+    def _prepared_lost(self, fault: Fault) -> str:
+        step, _, what = fault.variant.partition(" ")
+        of = {"prepare": b"PREPARE TRANSACTION", "commit": b"COMMIT PREPARED"}[step]
+        return f"{step}: {lose(self._cluster.postgresql_proxy, replace(fault, variant=what), of)}"
+
+    def _prepared_late(self, fault: Fault) -> str:
+        """Freeze a worker right before or after it prepares: when it wakes up its batch may have been replayed."""
+        return self._python_worker_stop(fault)
 
     # ------------------------------------------------------------------------------------ Kafka
 

@@ -21,6 +21,7 @@ from tests.chaos.injector import Hanging, Injector
 from tests.chaos.kafka_feed import KafkaFeed
 from tests.chaos.numbers import Sums, sums_by_key
 from tests.chaos.order import OrderWatch
+from tests.chaos.prepared import PreparedResults
 from tests.chaos.processes import describe, end_all, marked, wait_until
 from tests.chaos.report import Happened, Report
 from tests.chaos.results import Away, Results
@@ -32,6 +33,9 @@ from tests.chaos.watch import Feeder, Watch
 
 PATIENCE_SECS = 45.0
 """Time for a recovery before the next fault comes all the same."""
+
+PREPARED_SECS = 60.0
+"""Time for the topology to sweep what is prepared, once all is committed."""
 
 STALL_SECS = 180.0
 """Time without a commit, when no fault is about any more, that is a violation."""
@@ -138,11 +142,19 @@ class Run:
         rows = self._drain(design, results)
         if rows is None:
             return
+        if isinstance(results, PreparedResults):
+            self._see_nothing_prepared(results)
         self._supervisor.rest()
         if not wait_until(lambda: not self._supervisor.fallen(), 2 * LEFT_SECS):
             names = [life.number for life in self._supervisor.fallen()]
             self._report.violation(f"drivers {names} were replaced long ago and have not ended")
         self._judge(design, results, rows)
+
+    def _see_nothing_prepared(self, results: PreparedResults) -> None:
+        """See the driver sweep what nobody will ever commit; zombies, which would prepare more, have ended by then."""
+        wait_until(lambda: not self._supervisor.fallen(), 2 * LEFT_SECS)
+        if not wait_until(lambda: not results.prepared(), PREPARED_SECS):
+            self._report.violation(f"left prepared: {results.prepared()}")
 
     def _inject(self, faults: tuple[Fault, ...]) -> None:
         running: set[Future[None]] = set()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tests.chaos import deaths
 from tests.chaos.design import (
+    BY_TWO_PHASES,
     FROM_FILE,
     FROM_KAFKA,
     IDEMPOTENT,
@@ -70,11 +71,17 @@ KAFKA_LOST = "kafka-lost"
 KAFKA_DELAY = "kafka-delay"
 KAFKA_HALF_OPEN = "kafka-half-open"
 KAFKA_CUT = "kafka-cut"
+PREPARED_DRIVER_KILL = "prepared-driver-kill"
+PREPARED_SERVER_KILL = "prepared-server-kill"
+PREPARED_LOST = "prepared-lost"
+PREPARED_LATE = "prepared-late"
 JOBS_CANCELLED = "jobs-cancelled"
 CLOCK_JUMP = "clock-jump"
 POISON_TUPLE = "poison-tuple"
 FAILING_TUPLE = "failing-tuple"
 PARTITION_GONE = "partition-gone"
+
+AT_TWO_PHASES = tuple(f"at {point}" for point in (deaths.PREPARING, deaths.PREPARED, deaths.BEFORE, deaths.WITHIN))
 
 KINDS = (
     Kind(DRIVER_KILL, "driver", ("driver", "driver and its JVM"), weight=2),
@@ -108,6 +115,10 @@ KINDS = (
     Kind(KAFKA_DELAY, "kafka", hold_secs=(1.0, 4.0)),
     Kind(KAFKA_HALF_OPEN, "kafka", hold_secs=(0.5, 8.0)),
     Kind(KAFKA_CUT, "kafka", weight=2),
+    Kind(PREPARED_DRIVER_KILL, "driver", tuple(f"at {point}" for point in deaths.AT_COMMIT)),
+    Kind(PREPARED_SERVER_KILL, "postgresql", AT_TWO_PHASES, (0.0, 3.0)),
+    Kind(PREPARED_LOST, "postgresql", ("prepare reply", "prepare request", "commit reply", "commit request"), weight=2),
+    Kind(PREPARED_LATE, "spark", (f"at {deaths.PREPARING}", f"at {deaths.PREPARED}"), (1.0, 14.0)),
     Kind(JOBS_CANCELLED, "spark", ("once", "three times"), weight=2),
     Kind(CLOCK_JUMP, "driver", ("+3600", "-3600", "+86400"), (0.5, 3.0)),
     Kind(POISON_TUPLE, "source"),
@@ -159,11 +170,22 @@ ONE_STORE = (
 )
 """Topologies all of whose committers are on one store."""
 
+TWO_PHASES = (
+    Design("", IDEMPOTENT, ON_DRIVER, sink=BY_TWO_PHASES),
+    Design("", OPAQUE, ON_DRIVER, sink=BY_TWO_PHASES),
+)
+"""Topologies that prepare on the executors, beside committers."""
+
+PREPARED_PENDING_MAX = 8
+"""Each transaction that is being written has a connection of its own."""
+
 
 def befalls(kind: Kind, design: Design) -> bool:
     """Return whether a topology has what a kind of fault breaks."""
     if kind.name == KAFKA_LOST:
         return design.sink == INTO_KAFKA
+    if kind.name in (PREPARED_DRIVER_KILL, PREPARED_SERVER_KILL, PREPARED_LOST, PREPARED_LATE):
+        return design.sink == BY_TWO_PHASES
     if kind.name == PARTITION_GONE:
         return design.source == FROM_FILE
     has = {
@@ -192,15 +214,15 @@ def draw(seed: int, faults: int, kinds: Sequence[Kind] = KINDS, *, has_kafka: bo
 
 
 def _designs(rng: random.Random, seed: int, faults: int, kinds: Sequence[Kind], has_kafka: bool) -> list[Design]:
-    """Return the topologies of a run: two that write into two stores, two that are on one, and so on."""
-    count = 1 if faults < 2 else 2 if faults < FEW_FAULTS else max(4, -(-faults // FAULTS_A_ROUND))
+    """Return the topologies of a run: two that write into two stores, two that are on one, one that prepares; anew."""
+    count = 1 if faults < 2 else 2 if faults < FEW_FAULTS else max(5, -(-faults // FAULTS_A_ROUND))
     first = rng.choice([0, 2])
     some, others = TWO_STORES[first : first + 2], TWO_STORES[2 - first : 4 - first]
-    sorts = [*some, *ONE_STORE[:2], *others, *ONE_STORE[2:]]
+    sorts = [*some, *ONE_STORE[:2], TWO_PHASES[0], *others, *ONE_STORE[2:], TWO_PHASES[1]]
     if not has_kafka:
         sorts = [replace(sort, source=FROM_FILE) for sort in sorts if sort.sink != INTO_KAFKA]
     sorts = [sort for sort in sorts if any(befalls(kind, sort) for kind in kinds)]
-    return [
+    designs = [
         replace(
             sorts[index % len(sorts)],
             topology=f"chaos-{seed}-{index + 1}",
@@ -210,6 +232,10 @@ def _designs(rng: random.Random, seed: int, faults: int, kinds: Sequence[Kind], 
             pending=rng.choice([4, 8, 16]),
         )
         for index in range(count)
+    ]
+    return [
+        replace(one, pending=min(one.pending, PREPARED_PENDING_MAX)) if one.sink == BY_TWO_PHASES else one
+        for one in designs
     ]
 
 

@@ -66,10 +66,10 @@ def pause(server: Server, fault: Fault) -> str:
     return f"for {fault.hold_secs} s"
 
 
-def lose(proxy: Proxy, fault: Fault) -> str:
-    """Lose the next request that changes something, or the reply to it."""
+def lose(proxy: Proxy, fault: Fault, of: bytes = b"") -> str:
+    """Lose the next request that changes something, or one with this in it, or the reply to it."""
     lost = proxy.lost
-    proxy.lose(fault.variant)
+    proxy.lose(fault.variant, of)
     if not wait_until(lambda: proxy.lost > lost, DEATH_SECS):
         proxy.lose("")
         raise NoVictim(f"no {fault.variant} came by")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stormline import BaseTransactionalBolt, ICommitter, TopologyContext, TransactionAttempt, Tuple
+from stormline import BaseTransactionalBolt, Config, ICommitter, TopologyContext, TransactionAttempt, Tuple
 from stormline.state import OpaqueMap, PostgreSQLStore, RedisStore, StateMap, Store, TransactionalMap
 from stormline.topology.contracts import Collector, Conf
 from tests.chaos.numbers import Sums
@@ -61,6 +61,11 @@ class StoreByMaps(BaseTransactionalBolt, ICommitter):
     def finish_batch(self) -> None:
         for one in maps_of(self.context.topology_id, self.places):
             one.begin_commit(self.context, self.attempt).multi_update(self.sums, _plus)
+
+    def get_component_configuration(self) -> Config:
+        own = Config()
+        own.register_serialization(Sums)
+        return own
 
 
 def _plus(held: tuple[int, int, int] | None, more: Sums) -> tuple[int, ...]:

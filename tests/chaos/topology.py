@@ -19,18 +19,20 @@ from stormline import (
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
+    TwoPhaseCommitBolt,
 )
 from stormline.spouts.kafka import KafkaTransactionalSpout, OpaqueKafkaTransactionalSpout
 from stormline.topology.contracts import Collector, Conf
 from stormline.topology.streams import OutputFieldsDeclarer
 from stormline.topology.topology import Topology
 from tests.chaos import deaths
-from tests.chaos.design import FROM_FILE, IDEMPOTENT, INTO_KAFKA, INTO_POSTGRESQL, ON_EXECUTORS, Design
+from tests.chaos.design import BY_TWO_PHASES, FROM_FILE, IDEMPOTENT, INTO_KAFKA, INTO_POSTGRESQL, ON_EXECUTORS, Design
 from tests.chaos.gathered import GatheredSums
 from tests.chaos.kafka_topics import decode, numbers_of
 from tests.chaos.ledger import Ledger
 from tests.chaos.numbers import MODULUS
 from tests.chaos.one_store import MapsInPostgreSQL, SumsInKafka, SumsInPostgreSQL
+from tests.chaos.prepared import MARKS, PreparedSums
 from tests.chaos.source import read_source
 from tests.chaos.spouts import IdempotentNumbers, OpaqueNumbers
 from tests.chaos.stores import TIMEOUT_SECS, Places, StoreByMaps
@@ -38,6 +40,8 @@ from tests.chaos.stores import TIMEOUT_SECS, Places, StoreByMaps
 SOURCE = "source.json"
 RECORDS_PER_PARTITION = 500
 """Offsets of a partition in a batch from Kafka."""
+
+SWEEP_SECS = 2.0
 
 
 class Poisoned(ValueError):
@@ -47,9 +51,10 @@ class Poisoned(ValueError):
 class AddNumbers(BaseBatchBolt):
     """Adds the numbers of a batch that reach one task: by key, and the ranges that they came from."""
 
-    def __init__(self, folder: Path, partitions: int) -> None:
+    def __init__(self, folder: Path, partitions: int, marks: bool = False) -> None:
         self.folder = folder
         self.partitions = partitions
+        self.marks = marks
 
     def prepare(self, conf: Conf, context: TopologyContext, collector: Collector, batch_id: TransactionAttempt) -> None:
         source = read_source(self.folder / SOURCE)
@@ -78,10 +83,14 @@ class AddNumbers(BaseBatchBolt):
             self.collector.emit([self.attempt, key, count, total, squares % MODULUS])
         for partition, rows in self.numbers.items():
             self.collector.emit([self.attempt, partition, min(rows), max(rows) + 1, len(rows)], "ranges")
+        if self.marks:
+            self.collector.emit([self.attempt], MARKS)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("attempt", "key", "count", "total", "squares"))
         declarer.declare_stream("ranges", Fields("attempt", "partition", "first", "end", "count"))
+        if self.marks:
+            declarer.declare_stream(MARKS, Fields("attempt"))
 
 
 class StoreSums(GatheredSums):
@@ -112,19 +121,24 @@ def warm_up(_: int) -> None:
 def build(design: Design, folder: Path, dsn: str, stores: Places, kafka: str) -> Topology:
     """Declare the topology of one round; `folder` holds its source, or says how much of it is in Kafka."""
     builder = TransactionalTopologyBuilder(design.topology, "numbers", _spout(design, folder, kafka), 2)
-    adder = AddNumbers(folder, design.partitions)
+    by_two_phases = design.sink == BY_TWO_PHASES
+    adder = AddNumbers(folder, design.partitions, by_two_phases)
     builder.set_bolt("add", adder, design.adders).fields_grouping("numbers", Fields("key"))
     gathers = design.pending % 2 == 0
-    store: GatheredSums
+    store: GatheredSums | TwoPhaseCommitBolt
     maps: StoreByMaps | None = None
     if design.sink == INTO_KAFKA:
         store = SumsInKafka(folder, kafka, gathers)
+    elif by_two_phases:
+        store, maps = TwoPhaseCommitBolt(PreparedSums(folder, dsn)), MapsInPostgreSQL(stores["postgresql"])
     elif design.sink == INTO_POSTGRESQL:
         store, maps = SumsInPostgreSQL(folder, dsn, gathers), MapsInPostgreSQL(stores["postgresql"])
     else:
         store, maps = StoreSums(folder, dsn, gathers), StoreByMaps(stores)
     declared = builder.set_bolt("store", store, design.committers)
     declared.fields_grouping("add", Fields("key")).fields_grouping("add", Fields("partition"), "ranges")
+    if by_two_phases:
+        declared.all_grouping("add", MARKS)
     if maps is not None:
         builder.set_bolt("maps", maps, design.committers).fields_grouping("add", Fields("key"))
     return builder.build_topology()
@@ -153,6 +167,7 @@ def config(design: Design, zookeeper: str, session_timeout_ms: int, message_time
         Config.TOPOLOGY_MAX_SPOUT_PENDING: design.pending,
         Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS: message_timeout_secs,
         Config.TOPOLOGY_COMMIT_PLACEMENT: placement,
+        "topology.sink.sweep.secs": SWEEP_SECS,
         "transactional.zookeeper.servers": [host],
         "transactional.zookeeper.port": int(port),
         "storm.zookeeper.session.timeout": session_timeout_ms,

@@ -39,7 +39,7 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
 @pytest.fixture(scope="session")
 def needs_postgresql() -> None:
     """Skip where PostgreSQL is not installed, and fail there in CI."""
-    _need("PostgreSQL", binaries())
+    need_postgresql()
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +51,7 @@ def postgresql(needs_postgresql: None, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
     """A real MariaDB, the same for all tests; each takes a database of its own."""
-    _need("MariaDB", mariadb_binary())
+    need_mariadb()
     yield from _created(MariaDB(tmp_path_factory.mktemp("mariadb") / "log"))
 
 
@@ -60,6 +60,16 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
     """A real Redis, the same for all tests; each takes a database of its own."""
     _need("Redis", redis_binary())
     yield from _created(Redis(tmp_path_factory.mktemp("redis") / "log"))
+
+
+def need_postgresql() -> None:
+    """Skip where PostgreSQL is not installed, and fail there in CI."""
+    _need("PostgreSQL", binaries())
+
+
+def need_mariadb() -> None:
+    """Skip where MariaDB is not installed, and fail there in CI."""
+    _need("MariaDB", mariadb_binary())
 
 
 def _need(name: str, found: object) -> None:

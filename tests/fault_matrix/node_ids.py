@@ -83,6 +83,7 @@ STARROCKS_FAULTS = "tests/starrocks/test_faults.py::"
 STARROCKS_KILLED = (
     "tests/starrocks/test_example.py::test_killed_and_resumed_while_starrocks_has_bad_days_each_event_is_there_once"
 )
+THREE_SINKS = "tests/cluster/test_three_sinks_killed.py::"
 TRANSFERS = "tests/cluster/test_transfers_xa.py::"
 TWO_PHASE = "tests/unit/runtime/coordination/test_two_phase_commit.py::"
 TWO_PHASE_KILLED = "tests/cluster/test_two_phase_killed.py::"

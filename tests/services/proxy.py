@@ -79,6 +79,7 @@ class Proxy:
         self.half_open = False
         self.lost = 0
         self._fault = ""
+        self._of = b""
         self._server_port = server_port
         self._protocol = protocol
         self._lock = threading.Lock()
@@ -87,11 +88,15 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         self._spawn(self._accept)
 
-    def lose(self, what: str) -> None:
+    def lose(self, what: str, of: bytes = b"") -> None:
         """Cut the connection in place of the next "request" that changes something, or of the "reply" to it.
 
         "silent request", "silent reply": from there on nothing gets through, and the connection stays open.
+
+        Args:
+            of: what stands in the request, where it is to be a certain one.
         """
+        self._of = of
         self._fault = what
 
     def cut(self) -> None:
@@ -132,7 +137,10 @@ class Proxy:
 
     def _request(self, piece: bytes, passage: Passage) -> bool:
         """Return whether a request is passed on."""
-        wanted = self._protocol.wanted(piece) if self._fault else None
+        of = self._of
+        wanted = None
+        if self._fault and (not of or of in piece):
+            wanted = 0 if of else self._protocol.wanted(piece)
         if wanted is None:
             return True
         with self._lock:

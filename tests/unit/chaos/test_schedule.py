@@ -9,13 +9,23 @@ from collections import Counter
 from pathlib import Path
 
 from tests.chaos import deaths
-from tests.chaos.design import INTO_KAFKA, INTO_POSTGRESQL, INTO_TWO_STORES, ON_DRIVER, ON_EXECUTORS, Design
+from tests.chaos.design import (
+    BY_TWO_PHASES,
+    INTO_KAFKA,
+    INTO_POSTGRESQL,
+    INTO_TWO_STORES,
+    ON_DRIVER,
+    ON_EXECUTORS,
+    Design,
+)
 from tests.chaos.schedule import (
     DRIVER_KILL,
     DRIVER_STOP,
     KAFKA_KILL,
     KAFKA_LOST,
     KINDS,
+    PREPARED_DRIVER_KILL,
+    PREPARED_SERVER_KILL,
     PYTHON_WORKER_KILL,
     PYTHON_WORKER_STOP,
     befalls,
@@ -30,9 +40,9 @@ def test_the_schedule_follows_from_seed_and_number() -> None:
     assert draw(3, 200) != draw(4, 200)
 
 
-def test_each_kind_comes_up_within_36_faults_and_about_as_often_as_it_weighs_in_the_long_run() -> None:
+def test_each_kind_comes_up_within_40_faults_and_about_as_often_as_it_weighs_in_the_long_run() -> None:
     for seed in range(20):
-        assert {fault.kind for one in draw(seed, 36) for fault in one.faults} == {kind.name for kind in KINDS}
+        assert {fault.kind for one in draw(seed, 40) for fault in one.faults} == {kind.name for kind in KINDS}
     decks = 30
     faults = len(KINDS) + decks * sum(kind.weight for kind in KINDS)
     times = Counter(fault.kind for one in draw(1, faults) for fault in one.faults)
@@ -47,6 +57,7 @@ def test_no_fault_is_drawn_for_a_topology_that_has_nothing_of_it() -> None:
     assert {design.sink for kind, design in drawn if kind.target == "redis"} == {INTO_TWO_STORES}
     assert {design.sink for kind, design in drawn if kind.name == KAFKA_LOST} == {INTO_KAFKA}
     assert {design.sink for kind, design in drawn if kind.target == "kafka"} == {INTO_KAFKA, INTO_POSTGRESQL}
+    assert {design.sink for kind, design in drawn if kind.name.startswith("prepared-")} == {BY_TWO_PHASES}
     only = draw(4, 10, [kinds[KAFKA_KILL], kinds["redis-kill"]])
     assert {one.design.sink for one in only} <= {INTO_KAFKA, INTO_TWO_STORES, INTO_POSTGRESQL}
     assert {one.design.sink for one in draw(4, 10, [kinds[KAFKA_KILL]])} == {INTO_KAFKA, INTO_POSTGRESQL}
@@ -54,9 +65,9 @@ def test_no_fault_is_drawn_for_a_topology_that_has_nothing_of_it() -> None:
 
 def test_few_faults_are_had_without_kafka_and_many_with_topologies_on_one_store() -> None:
     assert not any(one.design.uses_kafka for one in draw(5, 8))
-    sinks = [one.design.sink for one in draw(5, 36)]
-    assert sinks == [INTO_TWO_STORES, INTO_TWO_STORES, INTO_KAFKA, INTO_POSTGRESQL]
-    without = [one.design for one in draw(5, 36, [kind for kind in KINDS if kind.target != "kafka"], has_kafka=False)]
+    sinks = [one.design.sink for one in draw(5, 40)]
+    assert sinks == [INTO_TWO_STORES, INTO_TWO_STORES, INTO_KAFKA, INTO_POSTGRESQL, BY_TWO_PHASES]
+    without = [one.design for one in draw(5, 40, [kind for kind in KINDS if kind.target != "kafka"], has_kafka=False)]
     assert not any(design.uses_kafka for design in without)
     assert INTO_POSTGRESQL in {design.sink for design in without}
 
@@ -100,7 +111,11 @@ def test_deaths_in_a_commit_are_appointed_to_the_process_that_commits() -> None:
     seen = set()
     for one in draw(2, 2000):
         for fault in one.faults:
-            if fault.variant in at_commit and fault.kind != KAFKA_KILL:
+            if fault.variant in at_commit and fault.kind not in (
+                KAFKA_KILL,
+                PREPARED_DRIVER_KILL,
+                PREPARED_SERVER_KILL,
+            ):
                 seen.add((fault.kind, one.design.placement))
     in_driver = {(kind, ON_DRIVER) for kind in (DRIVER_KILL, DRIVER_STOP)}
     assert seen == in_driver | {(kind, ON_EXECUTORS) for kind in (PYTHON_WORKER_KILL, PYTHON_WORKER_STOP)}

@@ -93,6 +93,15 @@ def test_a_reply_that_is_lost_is_that_to_the_request_and_both_sides_are_cut(
     assert (server.heard, proxy.lost) == ([b"one", b"commit"], 1)
 
 
+def test_what_is_lost_may_be_a_request_of_a_certain_kind(
+    server: Answering, proxy: Proxy, client: socket.socket
+) -> None:
+    proxy.lose("request", b"prepare")
+    assert [said(client, piece) for piece in (b"commit", b"prepare it")] == [b"COMMIT", b""]
+    eventually(lambda: server.ended == 1)
+    assert (server.heard, proxy.lost) == ([b"commit"], 1)
+
+
 @pytest.mark.parametrize(("lost", "heard"), [("silent request", [b"one"]), ("silent reply", [b"one", b"commit"])])
 def test_a_connection_that_falls_silent_stays_open_and_neither_side_hears_of_the_others_end(
     server: Answering, proxy: Proxy, client: socket.socket, lost: str, heard: list[bytes]

@@ -20,7 +20,7 @@ from stormline import (
     TransactionalTopologyBuilder,
     TwoPhaseCommitBolt,
 )
-from stormline.runtime.errors import Fenced, SinkMissing, TopologyFailed
+from stormline.runtime.errors import Fenced, SinkMissing, TopologyChanged, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kits.components import LEDGERS, Fault, Store, eventually
 from tests.kits.two_phase import ScriptedSink, fresh, run_sunk, sunk, txid_of
@@ -341,7 +341,9 @@ def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> No
     builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout(rows, Fields("n"), 2))
     builder.set_bolt("sink", Swallows(), 1).shuffle_grouping("spout")
     with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, builder.build_topology())
+        with pytest.raises(TopologyChanged, match="What bolt 'sink' has prepared in its sink and not committed stays"):
+            cluster.submit_topology("t", CONFIG, builder.build_topology())
+        handle = cluster.submit_topology("t", CONFIG, builder.build_topology(), allow_changed_topology=True)
         message = (
             "a two-phase transaction of bolt 'sink' is stored, and topology 't' has no such bolt any more, or not as a "
             "TwoPhaseCommitBolt: nobody could commit or abort it. Declare it as it was until the transaction is "
@@ -351,8 +353,48 @@ def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> No
             handle.await_drained(60)
     assert SinkMissing.__name__ in str(stopped.value)
     assert message in str(stopped.value)
-    run_sunk(topology, server)
+    with InProcessCluster(server) as cluster:
+        cluster.submit_topology("t", CONFIG, topology, allow_changed_topology=True).await_drained(60)
     settled(sink)
+
+
+def test_what_a_bolt_that_is_gone_has_prepared_is_told_of_and_aborted_where_it_comes_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of later transactions than the decided one: they are withdrawn, and nobody could abort them."""
+    sink, gone, server = fresh("stays"), fresh("gone"), MemoryStateServer()
+
+    def beside(builder: TransactionalTopologyBuilder) -> None:
+        builder.set_bolt("gone", TwoPhaseCommitBolt(gone), 1).shuffle_grouping("spout")
+
+    def undecided_on_record() -> list[str]:
+        values = list(server.topologies["t"].nodes.values())
+        later = [label for label in gone.prepared if txid_of(label) > 1]
+        return [label for label in later if any(label.encode() in value for value in values)]
+
+    def dies_in_the_first_commit() -> None:
+        eventually(undecided_on_record)
+        server.vanish("t")
+
+    with_it = sunk(sink, tasks=1, beside=beside)
+    sink.script.on("commit", 1, dies_in_the_first_commit)
+    dies(server, with_it)
+    undecided = undecided_on_record()
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1), allow_changed_topology=True)
+        with pytest.raises(TopologyFailed, match="SinkMissing"):
+            handle.await_drained(60)
+    told = [record.getMessage() for record in caplog.records if "stays prepared, with its locks" in record.message]
+    assert told == [
+        f"{label} stays prepared, with its locks: the topology has no bolt 'gone' any more that could abort it. Abort "
+        f"it with the module as it was, by `stormline transactions abort MODULE {label} --stopped`"
+        for label in undecided
+    ]
+    with InProcessCluster(server) as cluster:
+        cluster.submit_topology("t", CONFIG, with_it, allow_changed_topology=True).await_drained(60)
+    settled(sink)
+    settled(gone)
+    assert not set(undecided) & set(gone.committed)
 
 
 def test_several_sinks_and_a_committer_commit_each_transaction_together() -> None:

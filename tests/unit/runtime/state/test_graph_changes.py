@@ -11,6 +11,7 @@ from stormline.runtime.cluster.local_cluster import LocalCluster
 from stormline.runtime.cluster.storm_submitter import StormSubmitter
 from stormline.runtime.errors import TopologyChanged
 from stormline.runtime.state.graph_changes import check_description, differences
+from stormline.topology.two_phase_bolt import TWO_PHASES
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,17 @@ def test_what_allows_a_change_is_named_as_it_is_written() -> None:
         assert "--allow-changed-topology" in [option for parameter in command.params for option in parameter.opts]
     for call in (LocalCluster.submit, LocalCluster.submit_topology, StormSubmitter.submit_topology):
         assert "allow_changed_topology" in inspect.signature(call).parameters
+
+
+@pytest.mark.parametrize("declared", [{}, {"bolt 'load'": {"kind": "batch bolt"}}])
+def test_a_bolt_that_writes_into_a_sink_is_not_gone_before_it_is_said_what_it_leaves_there(declared: Any) -> None:
+    stored = {"bolt 'load'": {TWO_PHASES: True, "kind": "batch bolt"}}
+    with pytest.raises(TopologyChanged) as caught:
+        check_description(stored, declared, "orders", "/orders")
+    assert str(caught.value).endswith(
+        "in submit() and submit_topology(). What bolt 'load' has prepared in its sink and not committed stays there, "
+        "with its locks: before you allow this, let the topology as it was commit all that it has, and stop it in good "
+        "order; `stormline transactions list` with its module as it was tells what is left"
+    )
+    with pytest.raises(TopologyChanged, match=r"submit_topology\(\)$"):
+        check_description({}, stored, "orders", "/orders")
