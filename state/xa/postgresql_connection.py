@@ -11,7 +11,7 @@ import psycopg
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.postgresql_connection import PostgreSQLConnection
 from stormline.state.sql_text import statement
-from stormline.state.xa import ledger
+from stormline.state.xa import ledger, postgresql_binary
 from stormline.state.xa.connection import GRANT, locked
 from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.two_phase_commit import CommitOutcome
@@ -33,6 +33,8 @@ class PreparingPostgreSQL(PostgreSQLConnection):
 
     def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str, lock_secs: float) -> None:
         super().__init__(dsn, password, timeout_secs, store, reads=True)
+        self._held: dict[str, dict[str, str]] = {}
+        self._as_text: set[str] = set()
         try:
             self._settings["lock_timeout"] = max(1, int(lock_secs * 1000))
             with self._told("looking at the ledger"):
@@ -87,17 +89,51 @@ class PreparingPostgreSQL(PostgreSQLConnection):
 
     def start(self, label: TransactionLabel) -> None:
         """Begin a transaction."""
+        self._held.clear()
         self.begin()
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write rows into a table, by COPY."""
+        """Write rows into a table, by COPY; many in binary, where that is the same."""
+        with self._told(f"writing table {table!r}"):
+            if len(rows) < postgresql_binary.ROWS_MIN or not self._copied_in_binary(table, columns, rows):
+                self._copy(table, columns, rows, None)
+
+    def _copied_in_binary(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+        if table in self._as_text:
+            return False
+        types = postgresql_binary.binary_types(columns, self._types(table))
+        if types is None or not postgresql_binary.fit(types, rows):
+            return False
+        try:
+            with self._db.transaction():  # a savepoint
+                self._copy(table, columns, rows, types)
+        except postgresql_binary.CANNOT:
+            self._as_text.add(table)
+            return False
+        return True
+
+    def _copy(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], types: Sequence[str] | None
+    ) -> None:
         text = statement(
-            "COPY $table ($columns) FROM STDIN", table=self.dialect.name(table), columns=self.dialect.names(columns)
+            "COPY $table ($columns) FROM STDIN$how",
+            table=self.dialect.name(table),
+            columns=self.dialect.names(columns),
+            how=" (FORMAT BINARY)" if types else "",
         )
-        with self._told(f"writing table {table!r}"), self._db.cursor() as cursor, cursor.copy(text.encode()) as copy:
+        with self._db.cursor() as cursor, cursor.copy(text.encode()) as copy:
+            if types:
+                copy.set_types(types)
             write_row = copy.write_row
             for row in rows:
                 write_row(row)
+
+    def _types(self, table: str) -> dict[str, str]:
+        """Return the type of each column of a table, which nobody can change before the transaction's end."""
+        if table not in self._held:
+            self._run(statement("LOCK TABLE $table IN ROW EXCLUSIVE MODE", table=self.dialect.name(table)))
+            self._held[table] = {name: kind for name, (kind, _) in self._columns(table).items()}
+        return self._held[table]
 
     def prepare(self, label: TransactionLabel) -> bool:
         """Write the ledger's row, and prepare."""
