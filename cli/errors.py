@@ -32,6 +32,12 @@ class NoSinks(StormlineError, TypeError):
     """A topology that writes into no two-phase sink was asked what it has pre-committed."""
 
 
+class SinkAway(StormlineError, ConnectionError):
+    """The sinks of a topology cannot be asked now."""
+
+    __str__ = Exception.__str__
+
+
 class NoSuchTransaction(StormlineError, LookupError):
     """A label that no two-phase transaction of a topology has."""
 

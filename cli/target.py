@@ -87,7 +87,7 @@ def import_module(name: str, *, from_here: bool = True) -> ModuleType:
         missing = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
         if missing and _users_frames(error) is None:
             raise ModuleMissing(f"there is no module {name!r}{_nearest_module(name)}") from None
-        raise _raised(error, f"module {name!r} cannot be imported") from error
+        raise raised(error, f"module {name!r} cannot be imported") from error
 
 
 def _module_of(path: str, suffix: str) -> str:
@@ -164,10 +164,11 @@ def _call(function: Callable[..., Any], where: str) -> Any:
     except StormlineError:
         raise
     except (Exception, SystemExit) as error:
-        raise _raised(error, f"{where}() failed") from error
+        raise raised(error, f"{where}() failed") from error
 
 
-def _raised(error: BaseException, what: str) -> TargetRaised:
+def raised(error: BaseException, what: str) -> TargetRaised:
+    """Return the error of a command in which the user's code has raised; `what` says in which call."""
     shown = "".join(traceback.format_exception(type(error), error, _users_frames(error)))
     if not shown.startswith("Traceback "):
         shown = f"Traceback (most recent call last):\n{shown}"

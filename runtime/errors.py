@@ -71,6 +71,10 @@ class SinkMissing(StormlineError, RuntimeError):
     """A two-phase transaction is stored of a bolt that the topology has not, or not as such."""
 
 
+class WrongAnswer(StormlineError, TypeError):
+    """A sink answered with something else than the kind that was asked for."""
+
+
 class NotCommitting(StormlineError, RuntimeError):
     """A component asked to take part in a commit phase that does not run here, or has ended."""
 

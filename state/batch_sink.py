@@ -99,8 +99,9 @@ class BatchSink:
         try:
             return self._stored(resource, token, rows)
         except StoreUnavailable as error:  # nobody replays by itself here
-            why = str(error).partition("; the batch is replayed")[0]
-            raise StoreFailed(f"query {self.query!r} cannot store batch {batch}: {why}; start it again") from error
+            raise StoreFailed(
+                f"query {self.query!r} cannot store batch {batch}: {error.why}; start it again"
+            ) from error
         except StoreMismatch as error:
             raise StoreMismatch(
                 f"query {self.query!r} cannot store batch {batch}, which is transaction {batch + 1} in "

@@ -12,6 +12,11 @@ class InvalidStore(DeclarationError):
 class StoreUnavailable(FailedException):
     """The database does not answer, is locked or full: nothing is lost, the batch is replayed."""
 
+    @property
+    def why(self) -> str:
+        """What has happened, in one line: for those who replay nothing."""
+        return " ".join(str(self).partition("; the batch is replayed")[0].split())
+
 
 class StoreMismatch(StormlineError):
     """The database and the topology's state are not of one history; nothing was changed."""

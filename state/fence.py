@@ -12,6 +12,9 @@ from typing import NamedTuple
 from stormline.state.errors import StoreMismatch
 from stormline.topology.commit_participants import WHOLE_TOPOLOGY, CommitToken
 
+REMOVE = "remove what the store holds: a database's tables (`stormline state tables` names them), Kafka's ledger topic"
+"""How to begin anew."""
+
 
 class Fence(NamedTuple):
     """What was stored last in one scope of a topology.
@@ -44,26 +47,33 @@ class Fence(NamedTuple):
         return self._replace(epoch=token.epoch, attempt=attempt)
 
 
+def is_behind(fence: Fence | None, token: CommitToken) -> bool:
+    """Return whether a scope alone does not tell what comes next: it is new, or others have stored meanwhile."""
+    return fence is None or fence.txid < token.txid - 1 or not fence.txid
+
+
 def stored_by(token: CommitToken, fence: Fence | None, fences: Mapping[str, Fence], store: str) -> Fence | None:
     """Return the fence that holds this transaction already, so that all it changes must be left alone; None: none does.
 
     Args:
         fence: what is stored in the scope of `token`; None where nothing is.
-        fences: by scope, all that is stored of the topology; needed where nothing is in this scope: with another
-            parallelism, or another placement of commits, a scope begins anew.
+        fences: by scope, all that is stored of the topology; needed where this scope `is_behind`: with another
+            parallelism, or another placement of commits, a scope begins anew, or goes on after others.
 
     Raises:
         StoreMismatch: the store holds another history, an earlier copy of this one, or what another driver stored.
     """
-    if fence is None or fence == Fence(0, 0, 0, 0):
-        txid_max = max((one.txid for one in fences.values()), default=0)
-        whole = fences.get(WHOLE_TOPOLOGY)
-        if whole is not None and whole.first <= token.txid <= whole.txid:  # all tasks stored it together
-            return _checked(token, whole, store)
-        if txid_max >= token.txid - 1:
-            return None
-        raise StoreMismatch(_behind(f"{_who(token, store, txid_max)} (0: nothing)", token))
-    return _checked(token, fence, store)
+    if fence is not None and not is_behind(fence, token):
+        return _checked(token, fence, store)
+    whole = fences.get(WHOLE_TOPOLOGY)
+    if whole is not None and whole.first <= token.txid <= whole.txid:  # all tasks stored it together
+        return _checked(token, whole, store)
+    last = max(fences.values(), key=lambda one: (one.txid, one.epoch), default=fence or Fence(0, 0, 0, 0))
+    if last.txid < token.txid - 1:
+        nothing = "" if last.txid else " (0: nothing)"
+        raise StoreMismatch(_behind(f"{_who(token, store, last.txid)}{nothing}", token))
+    _checked(token, last, store)  # what others have stored of this transaction leaves this scope's share to be stored
+    return None
 
 
 def _who(token: CommitToken, store: str, txid: int) -> str:
@@ -77,23 +87,21 @@ def _checked(token: CommitToken, fence: Fence, store: str) -> Fence | None:
         raise StoreMismatch(
             f"{who}, stored by epoch {fence.epoch}, attempt {fence.attempt}, and {this} of epoch {token.epoch}, "
             f"attempt {token.attempt.attempt_id}, which is older: another driver has taken over, or the topology's "
-            "state was removed; to count from the start, remove the store's tables, or use another topology id"
+            f"state was removed; to count from the start, use another topology id, or {REMOVE}"
         )
     if fence.first <= token.txid <= fence.txid:
         if (*fence.earlier, fence.commit_id)[token.txid - fence.first] != token.commit_id:
             raise StoreMismatch(
                 f"{_who(token, store, token.txid)} under another commit id: the topology's state was set back to an "
                 f"older copy, from which another transaction {token.txid} has come; bring back the newer one, or "
-                "remove the store's tables"
+                f"{REMOVE}"
             )
         return fence
     if fence.txid > token.txid:
         raise StoreMismatch(
             f"{who}, and {this}: the topology's state was removed or set back to an older copy; bring back the newer "
-            "one, or, to count from the start, remove the store's tables"
+            f"one, or, to count from the start, {REMOVE}"
         )
-    if fence.txid < token.txid - 1:
-        raise StoreMismatch(_behind(who, token))
     return None
 
 

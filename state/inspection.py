@@ -50,7 +50,7 @@ class Inspection:
             finally:
                 connection.close()
         except StoreUnavailable as error:  # nothing is replayed here
-            raise StoreFailed(" ".join(str(error).partition("; the batch is replayed")[0].split())) from error
+            raise StoreFailed(error.why) from error
 
     def fences(self, topology: str) -> Mapping[str, Fence]:
         """Return what was stored last of a topology, by scope."""

@@ -79,7 +79,7 @@ def _boolean(value: int) -> bool:
 
 def connected(database: str, timeout_secs: float) -> sqlite3.Connection:
     """Return a connection that any thread may use, one at a time, and that writes to the disk what it commits."""
-    db = sqlite3.connect(database, timeout_secs, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(database, timeout=timeout_secs, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")

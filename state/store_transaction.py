@@ -12,7 +12,7 @@ from typing import Any
 
 from stormline.state.connection import StoreConnection
 from stormline.state.database_transaction import DatabaseTransaction
-from stormline.state.fence import Fence, stored_by
+from stormline.state.fence import Fence, is_behind, stored_by
 from stormline.state.table import Table
 from stormline.state.table_transaction import TableTransaction
 from stormline.topology.commit_participants import CommitToken
@@ -44,7 +44,7 @@ class StoreTransaction:
             StoreMismatch: the database holds another history than the topology's state.
         """
         found = shared.found
-        fences = shared.connection.fences(token.topology) if found is None or not found.txid else {}
+        fences = shared.connection.fences(token.topology) if is_behind(found, token) else {}
         return cls(shared, token, stored_by(token, found, fences, shared.resource.name))
 
     @property

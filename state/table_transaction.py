@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stormline.state.connection import StoreConnection
 from stormline.state.errors import CorruptRow, StoreMismatch
-from stormline.state.fence import Fence
+from stormline.state.fence import REMOVE, Fence
 from stormline.state.grouped_rows import GroupedRows
 from stormline.state.packed_columns import PackedColumns
 from stormline.state.read_cache import ReadCache
@@ -197,7 +197,7 @@ class TableTransaction:
         raise StoreMismatch(
             f"table {self.table.name!r} holds key {key} as stored by transaction {row.txid}, and this is transaction "
             f"{self._txid}: the topology's state was set back or removed, or others write this table; bring the newer "
-            "state back, or, to count from the start, remove the store's tables"
+            f"state back, or, to count from the start, {REMOVE}"
         )
 
     # ------------------------------------------------------------------------------------ to the database

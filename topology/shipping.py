@@ -14,8 +14,10 @@ from stormline.topology.gathering import executes_at_commit
 from stormline.topology.graph import deferred_bolts, graph_of
 from stormline.topology.process_bound import ProcessBound
 from stormline.topology.topology import Component, Topology
+from stormline.topology.two_phase_bolt import sink_of
 
 IN_BOLT = "prepare()"
+IN_SINK = "open()"
 IN_SPOUT = "get_emitter() or get_coordinator(), or in the __init__() of what they return"
 
 _NOT_IN = {"class attribute": ", not in the class", "method": ", not outside of it"}
@@ -41,6 +43,9 @@ def check_shippable(topology: Topology) -> None:
 
 def check_sent(component: Component) -> None:
     """Raise `NotShippable` where a component that runs on the executors cannot be pickled."""
+    sink = getattr(sink_of(component), "sink", None)
+    if sink is not None:
+        _check(sink, f"the sink of {_who(component)}", IN_SINK, _SENT)
     _check(component.obj, _who(component), _where(component), _SENT)
 
 

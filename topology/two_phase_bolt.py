@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stormline.topology.errors import InvalidComponent
 from stormline.topology.topology import Component
@@ -66,13 +65,6 @@ class TwoPhaseCommitter:
                 f"{', '.join(f'Semantic.{known.name}' for known in Semantic)}"
             ) from None
         self.sink = sink
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a fresh bolt for an attempt; the sink is shared, since nobody opens the one that was declared."""
-        made = object.__new__(type(self))
-        for name, value in vars(self).items():
-            setattr(made, name, value if name == "sink" else copy.deepcopy(value, memo))
-        return made
 
 
 def sink_of(component: Component) -> TwoPhaseCommitter | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stormline.runtime.coordination.committer import Committer
 from stormline.runtime.coordination.wave_thread import WaveThread
 from stormline.runtime.messages.engine import Engine
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.task_environment import TaskEnvironment
-from stormline.runtime.world.running_calls import told
+from stormline.runtime.world.running_calls import CallReport, told
 from stormline.topology.attempt import TransactionAttempt
 
 COMMITS_LOOK_SECS = 0.05
@@ -23,6 +25,7 @@ class Deadlines:
 
     Args:
         timeout_secs: topology.message.timeout.secs; None: waves and commits may take as long as they will.
+        holds_up: what the wave of an attempt waits for in the driver, before it begins.
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class Deadlines:
         waves: WaveThread,
         committer: Committer,
         timeout_secs: float | None,
+        holds_up: Callable[[TransactionAttempt], list[CallReport]],
     ) -> None:
         self._env = env
         self._world = env.world
@@ -39,6 +43,7 @@ class Deadlines:
         self._waves = waves
         self._committer = committer
         self._timeout_secs = timeout_secs
+        self._holds_up = holds_up
 
     def patience(self, wave_time: float | None) -> float | None:
         """Return the seconds that the loop may wait for a message, None where only a message can bring news.
@@ -69,6 +74,7 @@ class Deadlines:
             return None
         attempts = {each.attempt for each in wave.attempts}
         running = [*self._engine.calls(attempts), *self._env.calls.reports(attempts)]
+        running += self._holds_up(wave.attempts[0].attempt)
         self._waves.cancel()
         components = [name for stage in self._env.plan.stages for name in stage.components]
         what = f"{wave.title} was not processed within {self._timeout_secs:g} s (topology.message.timeout.secs); "

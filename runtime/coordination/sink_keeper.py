@@ -18,9 +18,10 @@ from stormline.runtime.coordination.sink_sweep import Kept, SinkKnowledge
 from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, Wave, WaveResult
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import SINK_SWEEP_SECS, setting
-from stormline.topology.transaction_label import TransactionLabel, label_scope
+from stormline.topology.transaction_label import TransactionLabel
 
 log = logging.getLogger("stormline")
 
@@ -58,6 +59,7 @@ class SinkKeeper:
         self._sweep_due = True
         self._closed = False
         self._settles = env.world.lock()
+        self._wave_waits = False
         self._ages = SinkAges(env.world, env.plan)
 
     # ------------------------------------------------------------------------------------ from the topology's loop
@@ -126,6 +128,10 @@ class SinkKeeper:
 
         return settled
 
+    def holds_up(self, attempt: TransactionAttempt) -> list[CallReport]:
+        """Return the calls of sinks for which the wave of an attempt waits before it begins."""
+        return self._env.sinks.calls(attempt) if self._wave_waits else []
+
     def close(self) -> None:
         """Abort what is left, and end."""
         with self._lock:
@@ -143,7 +149,11 @@ class SinkKeeper:
             for txid in [txid for txid in self._newest if txid <= wave.committed]:
                 del self._newest[txid]
             self._newest.update({each.transaction_id: each.attempt_id for each in wave.commit_ids})
-        self._settle()
+        self._wave_waits = True
+        try:
+            self._settle()
+        finally:
+            self._wave_waits = False
 
     def _work(self) -> None:
         while not self._closed:
@@ -191,7 +201,6 @@ class SinkKeeper:
     def _sweep(self, component: str) -> None:
         with self._lock:  # first this, then the list: what is pre-committed after it is newer than all it knows
             knowledge = SinkKnowledge(self._env.epoch, self._commits.committed, dict(self._newest), dict(self._kept))
-        scope = label_scope(self._env.plan.topology_id, component)
         try:
             listed = self._env.sinks.listed(component)
         except BaseException:  # whatever it is, the next sweep asks again
@@ -201,8 +210,7 @@ class SinkKeeper:
         self._ages.warn(component, listed, kept)
         for prepared in listed or ():
             label = TransactionLabel.read(prepared.label)
-            if label is None or label.scope != scope:
-                continue
+            assert label is not None
             if knowledge.left_behind(label):
                 log.info("%s of bolt %r was left behind, and is aborted", label, component)
                 self._abort(SinkHandle(component, prepared.label, prepared.handle))

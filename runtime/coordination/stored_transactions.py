@@ -56,7 +56,8 @@ def stored_transactions(state: ValueReader, sinks: DriverSinks) -> list[StoredTr
     for of_sink in listed.values():
         for handle, age_secs in (of_sink or {}).values():
             label = TransactionLabel.read(handle.label)
-            if label is not None and handle.label not in labels:
+            assert label is not None
+            if handle.label not in labels:
                 standing = Standing.LEFT_BEHIND if label.txid <= committed else Standing.UNKNOWN
                 known.append(StoredTransaction(handle, standing, True, age_secs))
     return sorted(known, key=lambda each: (each.txid, each.handle.label))

@@ -86,7 +86,7 @@ class TopologyRunner:
         process = self._sinks.around(engine.process)
         self._waves = WaveThread(self._world, engine, self._inbox.put, timeout_secs, process)
         self._committer = Committer(env, engine, store, commits, self._wake, timeout_secs)
-        self._deadlines = Deadlines(env, engine, self._waves, self._committer, timeout_secs)
+        self._deadlines = Deadlines(env, engine, self._waves, self._committer, timeout_secs, self._sinks.holds_up)
         self._next = NextWave(env, self._batches, self._definitions, self.spout, self._committer)
         self._backoff = Backoff(env.plan.topology_id, len(env.plan.components))
         self._executing = ExecutingSecs(self._world, env.plan)

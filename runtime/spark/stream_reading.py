@@ -165,15 +165,22 @@ class ReaderCoordinator(IPartitionedCoordinator):
         return dict(kept)
 
     def _check_forward(self, start: Offset, end: Offset) -> None:
-        for name, before in start.items():
-            after = end.get(name)
-            if type(before) is type(after) is int and after < before:
-                raise SourceChanged(
-                    f"{self._who}: {type(self._reader).__name__} goes up to {end} now, and was read up to "
-                    f"{dict(start)}: {name!r} went back, so its source was removed or made anew, or it counts from the "
-                    "start of the process; let it find out how far its source goes, or begin anew under another "
-                    "topology id"
-                )
+        for name in _back(start, end):
+            raise SourceChanged(
+                f"{self._who}: {type(self._reader).__name__} goes up to {end} now, and was read up to {dict(start)}: "
+                f"{name!r} went back, so its source was removed or made anew, or it counts from the start of the "
+                "process; let it find out how far its source goes, or begin anew under another topology id"
+            )
+
+
+def _back(start: Offset, end: Offset) -> Iterator[str]:
+    """Give the names of the numbers that are less than they were, also within dicts, as of topics and partitions."""
+    for name, before in start.items():
+        after = end.get(name)
+        if type(before) is type(after) is int and after < before:
+            yield name
+        elif type(before) is type(after) is dict:
+            yield from (f"{name}.{inner}" for inner in _back(before, after))
 
 
 class ReaderEmitter(IPartitionedEmitter):

@@ -8,9 +8,13 @@ from typing import TypeVar
 
 from stormline.runtime.errors import SinkMissing
 from stormline.runtime.messages.sink_handle import SinkHandle
+from stormline.runtime.tasks.sink_answers import checked_listing, checked_outcome
 from stormline.runtime.tasks.task_context import TaskContext
 from stormline.runtime.world.own_thread import OwnThread
+from stormline.runtime.world.running_calls import CallReport
+from stormline.runtime.world.thread_stack import place_of
 from stormline.runtime.world.world import Thread, World
+from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Conf
 from stormline.topology.plan import Plan
 from stormline.topology.transaction_label import TransactionLabel, label_scope
@@ -27,10 +31,17 @@ def opened(bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> TwoPhas
     return sink
 
 
+def _is_of(scope: str, listed: PreparedTransaction) -> bool:
+    label = TransactionLabel.read(listed.label)
+    return label is not None and label.scope == scope
+
+
 class _DriverSink:
     """One sink, opened in its first call, and the thread in which it is called."""
 
     def __init__(self, world: World, component: str, bolt: TwoPhaseCommitter, conf: Conf, context: TaskContext) -> None:
+        self._world = world
+        self._component = component
         self._bolt = bolt
         self._conf = conf
         self._context = context
@@ -45,6 +56,15 @@ class _DriverSink:
         if self._opened is None:
             self._opened = opened(self._bolt, self._conf, self._context)
         return self._opened
+
+    def report(self, attempt: TransactionAttempt) -> CallReport | None:
+        """Return what is told of the call that runs, for which an attempt waits, if one does."""
+        begun, thread = self.thread.running_since(), self.thread.thread.ident
+        if begun is None or thread is None:
+            return None
+        secs = self._world.monotonic() - begun
+        text = f"a call of the sink of bolt {self._component!r} in the driver, for {secs:.1f} s, at {place_of(thread)}"
+        return CallReport(self._component, None, attempt, secs, text)
 
     def close(self) -> None:
         """Close the sink, if it was opened; its thread ends."""
@@ -104,23 +124,33 @@ class DriverSinks:
             return self._sinks[component]
 
     def listed(self, component: str) -> list[PreparedTransaction] | None:
-        """Return what the sink of a bolt lists of its transactions; None: it cannot tell. Raise what it raises."""
-        prefix = f"{label_scope(self._plan.topology_id, component)}-"
+        """Return what the sink of a bolt lists of its transactions, and no others; None: it cannot tell.
+
+        Raises:
+            WrongAnswer: it lists something else; else whatever it raises.
+        """
+        scope = label_scope(self._plan.topology_id, component)
 
         def ask(sink: TwoPhaseCommitSink) -> list[PreparedTransaction] | None:
-            found = sink.list_prepared(prefix)
-            return None if found is None else list(found)
+            found = sink.list_prepared(f"{scope}-")
+            if found is None:
+                return None
+            return [each for each in found if _is_of(scope, checked_listing(each, component))]
 
         return self.call(component, ask)
 
     def commit(self, handle: SinkHandle) -> CommitOutcome:
-        """Commit what was decided, by this driver or by one before it."""
+        """Commit what was decided, by this driver or by one before it.
+
+        Raises:
+            WrongAnswer: its sink says something else than how that went; else whatever it raises.
+        """
         own, data = self._is_own(handle), handle.data
 
         def commit(sink: TwoPhaseCommitSink) -> CommitOutcome:
             return sink.commit(data) if own else sink.recover_and_commit(data)
 
-        return self.call(handle.component, commit)
+        return checked_outcome(self.call(handle.component, commit), handle.component)
 
     def abort(self, handle: SinkHandle) -> None:
         """Drop what was pre-committed and never decided, by this driver's attempts or by others'."""
@@ -135,6 +165,12 @@ class DriverSinks:
         """Return the threads in which sinks are called."""
         with self._lock:
             return [sink.thread.thread for sink in self._sinks.values()]
+
+    def calls(self, attempt: TransactionAttempt) -> list[CallReport]:
+        """Return what is told of the calls that run now, for which an attempt waits, the longest first."""
+        with self._lock:
+            reports = [sink.report(attempt) for sink in self._sinks.values()]
+        return sorted((report for report in reports if report is not None), key=lambda report: -report.secs)
 
     def closes(self) -> list[Callable[[], None]]:
         """Return what closes each sink, and forget them."""

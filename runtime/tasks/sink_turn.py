@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.messages.sink_handle import SinkHandle
+from stormline.runtime.tasks.sink_answers import checked_outcome
 from stormline.topology.errors import FailedException, HandleUnusable, SerializationError
 from stormline.topology.serialization import Registry
 from stormline.topology.transaction_label import TransactionLabel
@@ -97,7 +98,7 @@ class TaskSinkTurn:
             self.handle = SinkHandle(self._component, self._label.text, self._as_read(data))
 
     def _commit_now(self, data: Any) -> None:
-        outcome = self._sink.commit(data)
+        outcome = checked_outcome(self._sink.commit(data), self._component)
         if outcome not in (CommitOutcome.DONE, CommitOutcome.ALREADY):
             raise FailedException(f"commit() of the sink of bolt {self._component!r} says {outcome}: it is replayed")
 

@@ -38,7 +38,7 @@ from stormline.topology.serialization import Registry
 from stormline.topology.spout_parts import EMITTER, check_part
 from stormline.topology.streams import StreamDeclaration
 from stormline.topology.tuples import TupleSource
-from stormline.topology.two_phase_bolt import sink_of
+from stormline.topology.two_phase_bolt import TwoPhaseCommitter, sink_of
 from stormline.topology.two_phase_commit import TwoPhaseCommitSink
 
 log = logging.getLogger("stormline")
@@ -128,7 +128,7 @@ class TaskEnvironment:
         self._component_of_task = plan.component_of_task()
         self._sources: dict[tuple[int, int], TupleSource] = {}
         self._outlets: dict[str, tuple[bool, Sequence[Outlet]]] = {}
-        self._declared_bolts: dict[str, tuple[AnyBatchBolt, bool]] = {}
+        self._declared_bolts: dict[str, tuple[AnyBatchBolt, bool, Mapping[int, Any]]] = {}
         self._lock = threading.Lock()  # of the commit ids; nobody's code runs under it: it may hang
 
     def conf(self, component: str) -> Conf:
@@ -180,11 +180,11 @@ class TaskEnvironment:
 
     def fresh_bolt(self, component: str) -> AnyBatchBolt:
         """Return a fresh copy of the declared BatchBolt."""
-        declared, plain = self._declared_bolts.get(component) or self._declared_bolt(component)
+        declared, plain, shared = self._declared_bolts.get(component) or self._declared_bolt(component)
         if plain:  # all that copy.deepcopy would do, in a fraction of the time
             made: AnyBatchBolt = object.__new__(type(declared))
             if held := vars(declared):  # an object whose __dict__ nobody has asked for is quicker to work with
-                own, memo = vars(made), {id(declared): made}
+                own, memo = vars(made), {**shared, id(declared): made}
                 for name, value in held.items():
                     own[name] = value if type(value) in _ATOMS else copy.deepcopy(value, memo)
             return made
@@ -193,12 +193,15 @@ class TaskEnvironment:
         # What stands in __slots__ makes the state a tuple.
         if state is None or (type(state) is dict and _ATOMS.issuperset(map(type, state.values()))):
             return copy.copy(declared)
-        return copy.deepcopy(declared)
+        return copy.deepcopy(declared, dict(shared))
 
-    def _declared_bolt(self, component: str) -> tuple[AnyBatchBolt, bool]:
+    def _declared_bolt(self, component: str) -> tuple[AnyBatchBolt, bool, Mapping[int, Any]]:
+        """Return a bolt, whether it is copied plainly, and what its copies share, as deepcopy takes it."""
         declared = self.plan.components[component].component.obj
         assert isinstance(declared, AnyBatchBolt)
-        found = self._declared_bolts[component] = declared, _is_copied_plainly(declared)
+        # Nobody opens the sink that was declared: to copy it for each attempt would cost, and give nothing.
+        shared = {id(declared.sink): declared.sink} if isinstance(declared, TwoPhaseCommitter) else {}
+        found = self._declared_bolts[component] = declared, _is_copied_plainly(declared), shared
         return found
 
     def basic_bolt(self, component: str, task: int) -> IBasicBolt:

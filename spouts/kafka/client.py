@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +20,13 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
+from stormline.spouts.kafka.client_log import CLIENT_LOG
 from stormline.spouts.kafka.errors import KafkaFailed, KafkaRefused
 from stormline.spouts.kafka.partitions import Place
 from stormline.spouts.kafka.settings import KafkaSettings, is_secret
 from stormline.topology.errors import FailedException
 from stormline.topology.secrets import resolve_secret
 
-log = logging.getLogger("stormline")
 T = TypeVar("T")
 
 GRACE_SECS = 2.0
@@ -140,7 +139,7 @@ class Cluster:
         ours = {
             "bootstrap.servers": settings.servers,
             "error_cb": self._heard,
-            "logger": log,
+            "logger": CLIENT_LOG,
         }
         common = {**ours, **_resolved(settings.client)}
         self._open = ExitStack()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import importlib.util
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,15 @@ def column_type(source: Source, key: Any, value: Any) -> str | None:
     if whole is None:
         return "binary"
     return "string" if isinstance(whole, Text) else None
+
+
+def all_fields_of(sources: Sequence[Source], value: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return what gives all fields of a decoded value at once; None where they are not just those of a typed Json."""
+    if not isinstance(value, Json) or not value.types or [*sources] != [Source(name, True) for name in value.types]:
+        return None
+    from msgspec.structs import astuple
+
+    return astuple
 
 
 def decoder_of(deserializer: Any) -> Decode | None:

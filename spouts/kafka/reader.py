@@ -72,10 +72,7 @@ class _Held:
         messages, at = self.messages, self.taken
         if at < len(messages) and messages[at].offset() < start:  # type: ignore[operator]
             at = bisect_left(messages, start, at, key=_offset)
-        if at == len(messages):
-            self.messages, self.taken = [], 0
-        else:
-            self.taken = at
+        self._go_on_at(at)
         self.since = max(self.since, start)
 
     def take(self, end: int) -> list[Message]:
@@ -85,13 +82,17 @@ class _Held:
         if last > at and messages[-1].offset() >= end:  # type: ignore[operator]
             last = bisect_left(messages, end, at, key=_offset)
         found = messages if at == 0 and last == len(messages) else messages[at:last]
-        if last == len(messages):
-            self.messages, self.taken = [], 0
-        else:
-            self.taken = last
+        self._go_on_at(last)
         self.since = end
         self.held_bytes = 0
         return found
+
+    def _go_on_at(self, position: int) -> None:
+        """Forget what is before a position, in steps: as much is taken from the list as is left in it."""
+        if 2 * position < len(self.messages):
+            self.taken = position
+        else:
+            self.messages, self.taken = self.messages[position:], 0
 
 
 class RangeReader:

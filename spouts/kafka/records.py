@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
-from stormline.spouts.kafka.deserializers import column_type, decoder_of
+from stormline.spouts.kafka.deserializers import all_fields_of, column_type, decoder_of
 from stormline.spouts.kafka.errors import UnreadableRecord
 from stormline.spouts.kafka.partitions import Place
 from stormline.spouts.kafka.settings import UNREADABLE, KafkaSettings, Source
@@ -31,6 +31,8 @@ BATCH_ROWS = 10_000
 
 _MISSING = object()
 Bad = list[tuple[Message, str]]
+Make = Callable[[Sequence[Message]], Any]
+Emit = Callable[[Any], None]
 
 
 class Problem(Exception):
@@ -54,6 +56,7 @@ class RecordEmitter:
         self._decodes_key = any(source == Source("key", False) for source in settings.sources)
         fields = zip(settings.fields, settings.sources, strict=True)
         self._lists = [_list_of(source, settings.defaults.get(name, _MISSING)) for name, source in fields]
+        self._all_fields = all_fields_of(settings.sources, settings.value)
         self._schema = _schema(settings) if context.targets_are_columnar() else None
 
     def count_gap(self) -> None:
@@ -69,20 +72,20 @@ class RecordEmitter:
         bad: Bad = []
         if messages:
             if self._schema is None:
-                self._some(messages, ROWS_AT_ONCE, bad, lambda lists: collector.emit_all(_rows(attempt, lists)))
+                self._some(messages, ROWS_AT_ONCE, bad, partial(self._rows, attempt), collector.emit_all)
             else:
-                self._some(messages, BATCH_ROWS, bad, lambda lists: collector.emit_batch(self._batch(lists)))
+                self._some(messages, BATCH_ROWS, bad, self._batch, collector.emit_batch)
         if bad:
             self._deal_with(attempt, collector, place, bad)
 
-    def _some(self, messages: Sequence[Message], at_once: int, bad: Bad, emit: Callable[[list[Any]], None]) -> None:
+    def _some(self, messages: Sequence[Message], at_once: int, bad: Bad, make: Make, emit: Emit) -> None:
         for first in range(0, len(messages), at_once):
-            self._each(messages[first : first + at_once], bad, emit)
+            self._each(messages[first : first + at_once], bad, make, emit)
 
-    def _each(self, messages: Sequence[Message], bad: Bad, emit: Callable[[list[Any]], None]) -> None:
+    def _each(self, messages: Sequence[Message], bad: Bad, make: Make, emit: Emit) -> None:
         """Emit all records at once; where one cannot be read, the halves without it."""
         try:
-            lists = self._read(messages)
+            made = make(messages)
         except (FailedException, StormlineError):
             raise
         except Exception as error:
@@ -91,25 +94,34 @@ class RecordEmitter:
                 bad.append((messages[0], f"{kind}{error}"))
                 return
             half = len(messages) // 2
-            self._each(messages[:half], bad, emit)
-            self._each(messages[half:], bad, emit)
+            self._each(messages[:half], bad, make, emit)
+            self._each(messages[half:], bad, make, emit)
             return
-        emit(lists)
+        emit(made)
 
-    def _read(self, messages: Sequence[Message]) -> list[Any]:
-        """Return a list of values, or an array, for each field; raise what is wrong with any record."""
+    def _rows(self, attempt: TransactionAttempt, messages: Sequence[Message]) -> list[list[Any]]:
+        """Return a row for each record; raise what is wrong with any."""
+        if self._all_fields is not None and self._value is not None:
+            values: list[Any] = list(map(Message.value, messages))
+            if all(values):
+                return [[attempt, *self._all_fields(value)] for value in map(self._value, values)]
+        return list(map(list, zip(repeat(attempt), *self._lists_of(messages), strict=False)))
+
+    def _batch(self, messages: Sequence[Message]) -> Any:
+        """Return a record batch with a row for each record; raise what is wrong with any."""
+        assert self._schema is not None
+        pa = pyarrow_for("a Kafka spout")
+        lists = self._lists_of(messages)
+        arrays = [pa.array(found, kind) for found, kind in zip(lists, self._schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _lists_of(self, messages: Sequence[Message]) -> list[list[Any]]:
+        """Return a list of values for each field."""
         keys, values = [], list(map(Message.value, messages))
         if self._decodes_key:
             keys = _decoded(list(map(Message.key, messages)), self._key)
         values = _decoded(values, self._value)
-        lists = [list_of(messages, keys, values) for list_of in self._lists]
-        if self._schema is None:
-            return lists
-        pa = pyarrow_for("a Kafka spout")
-        return [pa.array(found, kind) for found, kind in zip(lists, self._schema.types, strict=True)]
-
-    def _batch(self, arrays: list[Any]) -> Any:
-        return pyarrow_for("a Kafka spout").RecordBatch.from_arrays(arrays, schema=self._schema)
+        return [list_of(messages, keys, values) for list_of in self._lists]
 
     def _deal_with(self, attempt: TransactionAttempt, collector: Collector, place: Place, bad: Bad) -> None:
         first, problem = bad[0]
@@ -128,10 +140,6 @@ class RecordEmitter:
         )
         if how == "emit":
             collector.emit_all([[attempt, *_letter(message, why)] for message, why in bad], UNREADABLE)
-
-
-def _rows(attempt: TransactionAttempt, lists: list[Any]) -> list[list[Any]]:
-    return list(map(list, zip(repeat(attempt), *lists, strict=False)))
 
 
 def _decoded(raw: list[Any], decode: Callable[[bytes], Any] | None) -> list[Any]:

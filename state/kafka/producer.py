@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from stormline.spouts.kafka.client_log import CLIENT_LOG
 from stormline.spouts.kafka.settings import is_secret
 from stormline.state.errors import StoreUnavailable
 from stormline.state.kafka.errors import RecordRefused
@@ -30,7 +31,7 @@ def client_settings(sink: KafkaSink) -> dict[str, Any]:
         name: resolve_secret(value, f"the Kafka setting {name}") if is_secret(name) else value
         for name, value in sink.client.items()
     }
-    return {"bootstrap.servers": sink.servers, "logger": log, **resolved}
+    return {"bootstrap.servers": sink.servers, "logger": CLIENT_LOG, **resolved}
 
 
 class Heard:

@@ -27,7 +27,7 @@ OURS = {
     "delivery.report.only.error": "nobody hears of deliveries: a transaction is written as a whole, or not",
     "on_delivery": "nobody hears of deliveries: a transaction is written as a whole, or not",
     "error_cb": "the sink listens itself",
-    "logger": "what the client's library tells goes to the logger 'stormline'",
+    "logger": "what the client's library tells goes to the logger 'stormline.kafka'",
 }
 """Settings of the client that are the sink's own, and why."""
 

@@ -148,17 +148,19 @@ class FileTwoPhaseSink(TwoPhaseCommitSink):
         """
         prepared, committed = self._pending(handle, PREPARED), self._committed(handle)
         with _on_disk(prepared):
-            if not prepared.exists():
-                return CommitOutcome.ALREADY if committed.exists() else CommitOutcome.LOST
-            if committed.exists():
+            known = prepared.exists()
+            if not known and not committed.exists():
+                return CommitOutcome.LOST
+            if known and committed.exists():
                 raise StoreFailed(
                     f"{committed} is there already, and was not written by {handle}: another topology, or bolt, writes "
                     "there; give each a directory of its own"
                 )
-            prepared.rename(committed)
-            _sync(self.directory)
+            if known:
+                prepared.rename(committed)
+            _sync(self.directory)  # also where somebody has renamed it, and died before this
             _sync(self.directory / PENDING)
-        return CommitOutcome.DONE
+        return CommitOutcome.DONE if known else CommitOutcome.ALREADY
 
     def abort(self, handle: Any) -> None:
         """Remove the file.

@@ -16,6 +16,7 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, incremented, process, put, successor, words
+from tests.contracts.store_fences import StoreFencesContract
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
@@ -52,6 +53,7 @@ def sql(store: MySQLStore) -> Iterator[RunSQL]:
 
 class TestMySQLStore(
     StoreContract,
+    StoreFencesContract,
     StoredValuesContract,
     SQLStoreContract,
     UnreadPutsContract,

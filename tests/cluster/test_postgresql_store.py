@@ -17,6 +17,7 @@ from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLCo
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
+from tests.contracts.store_fences import StoreFencesContract
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.components import eventually
@@ -55,6 +56,7 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
 
 class TestPostgreSQLStore(
     StoreContract,
+    StoreFencesContract,
     StoredValuesContract,
     SQLStoreContract,
     UnreadPutsContract,

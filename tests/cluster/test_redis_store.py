@@ -14,6 +14,7 @@ from stormline.state import RedisStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract
 from tests.contracts.inspected_store import InspectedStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, successor, words
+from tests.contracts.store_fences import StoreFencesContract
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract
 from tests.kits.stores import Process
@@ -36,7 +37,9 @@ def client(store: RedisStore) -> Iterator[Any]:
         yield made
 
 
-class TestRedisStore(StoreContract, StoredValuesContract, UnreadPutsContract, GroupedCommitsContract):
+class TestRedisStore(
+    StoreContract, StoreFencesContract, StoredValuesContract, UnreadPutsContract, GroupedCommitsContract
+):
     def test_own_commands_are_done_with_the_commit_and_once(
         self, store: RedisStore, process: Process, successor: Process, client: Any
     ) -> None:

@@ -54,8 +54,8 @@ PROCESSING = (
         "3 attempts",
         "The attempts of a wave share one bolt object, with what it gathered.",
         "runtime/tasks/task_environment.py",
-        "return copy.copy(declared)\n        return copy.deepcopy(declared)",
-        "return declared\n        return declared",
+        "self._declared_bolts.get(component) or self._declared_bolt(component)\n        if plain:",
+        "self._declared_bolts.get(component) or self._declared_bolt(component)\n        return declared\n        if 0:",
     ),
     Mutant(
         "python-hash-routing",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from examples import order_files
-from stormline import InProcessCluster
+from stormline import FailedException, InProcessCluster
 from stormline.cli import transactions as transactions_module
 from stormline.cli.main import main
 from stormline.runtime.errors import Fenced
 from stormline.runtime.state.memory_store import MemoryStateServer, MemoryStateStore
 from stormline.state import FileTwoPhaseSink
+from stormline.state.errors import StoreUnavailable
 from stormline.topology.transaction_label import TransactionLabel, label_scope
 
 EXAMPLE = "examples.order_files"
@@ -143,6 +146,66 @@ def test_text_shows_a_table_and_says_where_there_is_nothing(died: MemoryStateSer
     for path in PENDING.iterdir():
         path.unlink()
     assert call("list", EXAMPLE).stdout == "nothing is pre-committed\n"
+
+
+def test_a_sink_that_cannot_be_asked_now_is_told_in_a_sentence(
+    died: MemoryStateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is replayed here."""
+    away = StoreUnavailable(
+        "postgresql:x is not available: Error: connection\n refused; the batch is replayed until it is"
+    )
+    for error in (away, FailedException("postgresql:x is not available: Error: connection refused")):
+
+        def fails(*_: Any, error: Exception = error) -> Any:
+            raise error
+
+        monkeypatch.setattr(FileTwoPhaseSink, "list_prepared", fails)
+        done = call("list", EXAMPLE)
+        assert done.exit_code == 1
+        assert done.stderr == (
+            "error: a two-phase sink of topology 'order-files' cannot be asked now: postgresql:x is not available: "
+            "Error: connection refused; whether it has done what it was asked for is not known: see that its server "
+            "answers, and ask again\n"
+        )
+
+
+def test_a_sink_that_raises_shows_its_own_traceback(died: MemoryStateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def boom(*_: Any) -> Any:
+        raise ZeroDivisionError("in a sink")
+
+    monkeypatch.setattr(FileTwoPhaseSink, "commit", boom)
+    (one,) = [row for row in listed() if row["txid"] == 2 and row["prepared"]]
+    done = call("commit", EXAMPLE, one["label"], "--stopped")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Traceback (most recent call last):\n")
+    assert ", in boom\n" in done.stderr
+    assert "a two-phase sink of topology 'order-files' failed: ZeroDivisionError: in a sink" in done.stderr
+
+
+def test_an_outcome_that_is_none_is_told(died: MemoryStateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileTwoPhaseSink, "commit", lambda *_: None)
+    (one,) = [row for row in listed() if row["txid"] == 2 and row["prepared"]]
+    done = call("commit", EXAMPLE, one["label"], "--stopped")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "error: commit() of the sink of bolt 'files' returned None, expected a CommitOutcome\n"
+
+
+def test_ctrl_c_ends_the_command_while_a_sink_hangs(died: MemoryStateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a wait for the sink: it could not be closed before its call comes back."""
+    comes_back = threading.Event()
+
+    def hangs(*_: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        assert comes_back.wait(60)
+        return ()
+
+    monkeypatch.setattr(FileTwoPhaseSink, "list_prepared", hangs)
+    try:
+        done = call("list", EXAMPLE)
+    finally:
+        comes_back.set()
+    assert done.exit_code == 130
 
 
 def test_a_label_that_nobody_knows_is_refused(died: MemoryStateServer) -> None:

@@ -69,7 +69,7 @@ def test_a_database_that_outlived_the_state_is_refused_and_left_alone(database: 
     message = r"holds transaction \d of topology 'flight-delays'(, and this is transaction 1| under another commit id)"
     with InProcessCluster() as cluster, pytest.raises(TopologyFailed, match=message) as failed:
         run(cluster)
-    assert "remove the store's tables" in str(failed.value)
+    assert "remove what the store holds: a database's tables (`stormline state tables` names them)" in str(failed.value)
     assert dump(database) == before
 
 

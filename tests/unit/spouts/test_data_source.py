@@ -155,6 +155,28 @@ def test_a_source_that_was_made_anew_is_told(log: Path, sink: Sink) -> None:
     )
 
 
+def test_an_offset_that_goes_back_within_a_dict_is_told(log: Path, sink: Sink) -> None:
+    """As of topics and partitions: what was read is not read again, whatever else there is."""
+
+    class Nested(OldReader):
+        def initialOffset(self) -> dict[str, Any]:
+            return {"log": {"0": {"line": 0}}, "epoch": 1}
+
+        def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+            return {"log": {"0": {"line": len(self.log.lines())}}, "epoch": 2}
+
+        def partitions(self, start: Any, end: Any) -> Any:
+            return super().partitions(start["log"]["0"], end["log"]["0"])
+
+        def commit(self, end: Any) -> None: ...
+
+    server = MemoryStateServer()
+    drain(spout(source_of(Nested), log), server=server)
+    log.write_text("1\n2\n")
+    stops(Nested, log, r"and was read up to {'log': {'0': {'line': 23}}, .*}: 'log.0.line' went back", server)
+    assert sink.rows == rows(23)
+
+
 def test_one_that_raises_in_the_middle_stops_the_topology_which_goes_on_once_it_is_mended(
     log: Path, sink: Sink
 ) -> None:

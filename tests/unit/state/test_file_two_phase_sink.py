@@ -13,6 +13,7 @@ from stormline import CommitOutcome, Fields, InProcessCluster, TransactionLabel,
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import FileTwoPhaseSink, MemoryTwoPhaseSink
 from stormline.state.errors import InvalidStore, StoreFailed, StoreUnavailable
+from stormline.state.sinks import file_sink
 from stormline.topology.transaction_label import label_scope
 from stormline.topology.tuples import TupleSource
 from tests.kits.two_phase import sunk
@@ -191,6 +192,27 @@ def test_a_file_that_somebody_took_away_is_lost(tmp_path: Path) -> None:
     handle = written(sink, 1, 42)
     (tmp_path / ".pending" / f"{handle}.prepared").unlink()
     assert sink.commit(handle) is CommitOutcome.LOST
+
+
+def test_a_commit_is_brought_to_the_disk_though_the_one_before_ended_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is renamed and not synced a power cut takes back; recorded as committed it would be swept, and lost."""
+    sink = opened(FileTwoPhaseSink(tmp_path))
+    handle = written(sink, 1, 42)
+    synced: list[Path] = []
+
+    def ends(directory: Path) -> None:
+        raise OSError("the process ends here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file_sink, "_sync", ends)
+        with pytest.raises(StoreUnavailable, match="the process ends here"):
+            sink.commit(handle)
+    monkeypatch.setattr(file_sink, "_sync", synced.append)
+    assert sink.commit(handle) is CommitOutcome.ALREADY
+    assert synced == [tmp_path, tmp_path / ".pending"]
+    assert values_in(tmp_path) == [42]
 
 
 def test_a_file_of_somebody_else_s_is_not_written_over(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from stormline.state import MemoryStore, SQLiteStore, TransactionalMap
 from tests.contracts.grouped_commits import GroupedCommitsContract, GroupedSQLContract
 from tests.contracts.sql_store import RunSQL, SQLStoreContract
 from tests.contracts.store import StoreContract, got, incremented, process, put, successor, words
+from tests.contracts.store_fences import StoreFencesContract
 from tests.contracts.stored_values import StoredValuesContract
 from tests.contracts.unread_puts import UnreadPutsContract, UnreadPutsInSQLContract
 from tests.kits.stores import CommitFailed, Process
@@ -24,6 +25,7 @@ __all__ = ["process", "successor"]
 
 class TestMemoryStore(
     StoreContract,
+    StoreFencesContract,
     StoredValuesContract,
     SQLStoreContract,
     UnreadPutsContract,
@@ -56,6 +58,7 @@ class TestMemoryStore(
 
 class TestSQLiteStore(
     StoreContract,
+    StoreFencesContract,
     StoredValuesContract,
     SQLStoreContract,
     UnreadPutsContract,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -45,15 +44,6 @@ def test_a_sink_that_lacks_the_call_for_its_rows_says_which(call: str, name: str
     """A sink has one of them, as the bolt needs it."""
     with pytest.raises(NotImplementedError, match=rf"_Sink has no {call}\(transaction, \w+\), which {name} are given"):
         getattr(_Sink(), call)(None, None)
-
-
-def test_a_fresh_bolt_shares_the_declared_sink() -> None:
-    """Nobody opens that one: to copy it for each attempt would cost, and give nothing."""
-    bolt = TwoPhaseCommitBolt(_Sink())
-    made = copy.deepcopy(bolt)
-    assert made is not bolt
-    assert made.sink is bolt.sink
-    assert made.semantic is Semantic.EXACTLY_ONCE
 
 
 def test_the_class_of_a_sink_is_refused() -> None:

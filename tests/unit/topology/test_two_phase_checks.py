@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from stormline import (
 )
 from stormline.state import MemoryTwoPhaseSink
 from stormline.topology.commit_groups import commit_groups
-from stormline.topology.errors import InvalidComponent
+from stormline.topology.errors import InvalidComponent, NotShippable
 from stormline.topology.explain import explain
 from tests.kits.components import Store
 from tests.kits.two_phase import sunk
@@ -73,6 +75,24 @@ def test_it_has_a_sink() -> None:
     made = builder()
     made.set_bolt("sink", _Forgets()).shuffle_grouping("spout")
     with pytest.raises(InvalidComponent, match=r"has no sink; let its __init__\(\) call super\(\).__init__\(sink\)"):
+        made.build_topology()
+
+
+class _Connected(MemoryTwoPhaseSink):
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection = sqlite3.connect(":memory:")
+
+
+def test_what_its_sink_holds_open_is_made_in_the_sink() -> None:
+    """The bolt's prepare() comes too late, and is none of the sink's."""
+    made, sink = builder(), _Connected()
+    made.set_bolt("sink", TwoPhaseCommitBolt(sink)).shuffle_grouping("spout")
+    message = (
+        r"^the sink of batch bolt 'sink' \(_Connected\) cannot be sent to the executors: attribute 'connection' is a "
+        r"sqlite3.Connection, which cannot be pickled \(.*\); .* it in open\(\), not in __init__\(\)"
+    )
+    with closing(sink.connection), pytest.raises(NotShippable, match=message):
         made.build_topology()
 
 

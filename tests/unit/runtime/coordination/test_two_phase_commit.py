@@ -5,6 +5,8 @@ The rules are those of docs/two_phase_commit.md. Law 1 (order).
 
 from __future__ import annotations
 
+import re
+import threading
 from typing import Any
 
 import pytest
@@ -248,14 +250,44 @@ def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable
     assert sink.script.asked("pre_commit").count(2) == 1
 
 
-def test_an_outcome_that_is_none_stops_the_topology() -> None:
-    sink = fresh("none")
-    sink.script.on("commit", 1, lambda: "yes")
+def test_a_wave_that_waits_for_a_sink_in_the_driver_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Not that an executor takes long, where nobody would find anything."""
+    sink, goes_on = fresh("hangs"), threading.Event()
+
+    def hangs() -> None:
+        assert goes_on.wait(60)
+
+    sink.script.on("list", None, hangs)
     with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1))
-        message = r"commit\(\) of the sink of bolt 'sink' returned 'yes', expected a CommitOutcome"
-        with pytest.raises(TopologyFailed, match=message):
-            handle.await_drained(60)
+        handle = cluster.submit_topology("t", {**CONFIG, "topology.message.timeout.secs": 1}, sunk(sink))
+        eventually(lambda: "was not processed within" in caplog.text)
+        goes_on.set()
+        handle.await_drained(60)
+    told = r"it is in a call of the sink of bolt 'sink' in the driver, for [0-9.]+ s, at .*two_phase.py:[0-9]+ in list"
+    assert re.search(told, caplog.text), caplog.text
+    settled(sink)
+
+
+def test_a_bolt_that_comes_to_a_topology_writes_the_batch_that_is_decided_too() -> None:
+    """Nothing of it is on record: it would lack the rows of one transaction, and nobody would be told."""
+    sink, added, server = fresh("decided"), fresh("added"), MemoryStateServer()
+    sink.script.on("commit", 2, lambda: server.vanish("t"))
+    dies(server, sunk(sink, tasks=1))
+
+    def beside(builder: Any) -> None:
+        builder.set_bolt("added", TwoPhaseCommitBolt(added)).shuffle_grouping("spout")
+        store = Store("joins", Fault("after", 2, attempts=1))
+        builder.set_bolt("store", store).global_grouping("spout")
+
+    LEDGERS.pop("joins", None)
+    with InProcessCluster(server) as cluster:
+        topology = sunk(sink, tasks=1, beside=beside)
+        cluster.submit_topology("t", CONFIG, topology, allow_changed_topology=True).await_drained(60)
+    settled(sink)
+    assert [txid_of(label) for label in added.committed] == [2, 3, 4, 5]
+    assert sorted(added.rows) == sorted(sink.rows)[4:]
+    assert sink.script.asked("pre_commit").count(2) == added.script.asked("pre_commit").count(2) == 1
+    assert added.prepared == []
 
 
 def test_an_empty_batch_prepares_nothing() -> None:

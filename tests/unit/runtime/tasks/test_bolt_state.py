@@ -17,14 +17,19 @@ from stormline import (
     Config,
     ICommitter,
     MemoryTransactionalSpout,
+    Semantic,
     TransactionalTopologyBuilder,
     TransactionAttempt,
     Tuple,
+    TwoPhaseCommitBolt,
+    TwoPhaseCommitSink,
     compile_topology,
 )
 from stormline.runtime.cluster.in_process_cluster import InProcessCluster
 from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.topology.topology import Topology
+from tests.kits import two_phase
 from tests.kits.components import LEDGERS, Batch, Store, line
 from tests.kits.in_process import PENDING_4, drain
 from tests.kits.spouts import PartitionedSpout, Ranges
@@ -180,6 +185,68 @@ def test_what_a_bolt_holds_is_its_own_in_every_attempt_and_points_to_it(kind: ty
         assert fresh.values == [["a"]]
         fresh.values[0].append("b")
     assert declared.values == [["a"]]
+
+
+class SlottedWriter(TwoPhaseCommitBolt):
+    """Holds something in slots, and a handler of its own."""
+
+    __slots__ = ("times",)
+
+    def __init__(self, sink: TwoPhaseCommitSink) -> None:
+        super().__init__(sink)
+        self.times = [2]
+        self.on_row = self.write
+
+    def execute(self, tup: Tuple) -> None:
+        self.on_row(tup)
+
+    def write(self, tup: Tuple) -> None:
+        for _ in range(self.times[0]):
+            self.turn.invoke(tup)
+
+
+class RefusingWriter(TwoPhaseCommitBolt):
+    """Lets nothing be set that it does not know, and points to itself."""
+
+    def __init__(self, sink: TwoPhaseCommitSink) -> None:
+        super().__init__(sink)
+        self.back = {"me": self}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "back" and hasattr(self, "back"):
+            raise AttributeError("once")
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize(("kind", "times"), [(TwoPhaseCommitBolt, 1), (SlottedWriter, 2), (RefusingWriter, 1)])
+def test_a_fresh_two_phase_bolt_has_all_of_its_own_but_the_declared_sink(
+    kind: type[TwoPhaseCommitBolt], times: int
+) -> None:
+    """Nobody opens that one: to copy it for each attempt would cost, and give nothing."""
+    sink = two_phase.fresh("bolts")
+    declared = kind(sink)
+    topology = sunk_by(declared)
+    env = TaskEnvironment(compile_topology(topology), 1)
+    one, other = env.fresh_bolt("sink"), env.fresh_bolt("sink")
+    assert isinstance(one, kind)
+    assert one is not other
+    assert one.sink is sink
+    assert one.semantic is Semantic.EXACTLY_ONCE
+    if isinstance(one, SlottedWriter) and isinstance(declared, SlottedWriter):
+        assert one.times is not declared.times
+        assert one.on_row == one.write
+    if isinstance(one, RefusingWriter):
+        assert one.back["me"] is one
+    two_phase.run_sunk(topology)
+    assert sorted(sink.rows) == sorted([(n,) for n in range(4)] * times)
+
+
+def sunk_by(bolt: TwoPhaseCommitBolt) -> Topology:
+    """Return topology "t": four numbers, into a bolt's sink."""
+    spout = MemoryTransactionalSpout({0: [[n] for n in range(4)]}, ["n"], 2)
+    builder = TransactionalTopologyBuilder("t", "spout", spout)
+    builder.set_bolt("sink", bolt, 2).shuffle_grouping("spout")
+    return builder.build_topology()
 
 
 class Helper:

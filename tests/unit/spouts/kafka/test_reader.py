@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from typing import Any
 
@@ -87,6 +88,19 @@ def test_the_rest_of_a_take_waits_for_the_next_range() -> None:
     assert offsets(made, A, 0, 2) == [0, 1]
     assert offsets(made, A, 2, 5) == [2, 3, 4]
     assert offsets(made, A, 5, 6) == [5]
+
+
+def test_what_was_read_is_forgotten_though_something_waits_behind_it_at_all_times() -> None:
+    """A backlog is read so for hours."""
+    takes = [[record(A, offset) for offset in range(first, first + 10)] for first in range(0, 1_000, 10)]
+    made, consumer = reader({A: 0}, *takes)
+    del takes
+    assert offsets(made, A, 0, 5) == [0, 1, 2, 3, 4]
+    for start in range(5, 900, 10):
+        assert offsets(made, A, start, start + 10) == [*range(start, start + 10)]
+    consumer.takes.clear()
+    left = [one.offset() for one in gc.get_objects() if isinstance(one, kafka.Message) and one.topic() == A.topic]
+    assert len(left) < 50, len(left)
 
 
 def test_a_partition_that_nobody_reads_is_received_no_further_when_much_of_it_waits() -> None:
