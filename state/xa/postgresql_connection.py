@@ -19,6 +19,7 @@ from stormline.topology.two_phase_commit import CommitOutcome
 _LOCK = 7_766_271_020  # any number: of those who make the ledger
 # The ledger's row is written only where something else was: it is what gives a transaction its number.
 _INSERT = ledger.insert("clock_timestamp()", "WHERE txid_current_if_assigned() IS NOT NULL")
+_INSERT_AND_PREPARE = f"{ledger.insert('clock_timestamp()', '')}; PREPARE TRANSACTION %s"
 _INSERT_ID = ledger.insert("clock_timestamp()", "ON CONFLICT DO NOTHING")
 _LISTED = (
     "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts "
@@ -34,6 +35,7 @@ class PreparingPostgreSQL(PostgreSQLConnection):
     def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str, lock_secs: float) -> None:
         super().__init__(dsn, password, timeout_secs, store, reads=True)
         self._held: dict[str, dict[str, str]] = {}
+        self._copied = False
         self._as_text: set[str] = set()
         try:
             self._settings["lock_timeout"] = max(1, int(lock_secs * 1000))
@@ -90,6 +92,7 @@ class PreparingPostgreSQL(PostgreSQLConnection):
     def start(self, label: TransactionLabel) -> None:
         """Begin a transaction."""
         self._held.clear()
+        self._copied = False
         self.begin()
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -97,6 +100,7 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         with self._told(f"writing table {table!r}"):
             if len(rows) < postgresql_binary.ROWS_MIN or not self._copied_in_binary(table, columns, rows):
                 self._copy(table, columns, rows, None)
+        self._copied = True
 
     def _copied_in_binary(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
         if table in self._as_text:
@@ -136,18 +140,28 @@ class PreparingPostgreSQL(PostgreSQLConnection):
         return self._held[table]
 
     def prepare(self, label: TransactionLabel) -> bool:
-        """Write the ledger's row, and prepare."""
+        """Write the ledger's row, and prepare; in one round trip where it is known that something was written."""
         with self._told(f"preparing transaction {label}"):
             row = [label.scope, label.txid, label.number, self.database_id]
-            if not self._db.execute(_INSERT.encode(), row).rowcount:
+            if self._copied:
+                cursor = psycopg.ClientCursor(self._db)
+                self._prepared(cursor.execute(_INSERT_AND_PREPARE.encode(), [*row, self._gid(label)]))
+            elif self._db.execute(_INSERT.encode(), row).rowcount:
+                self.prepare_as(self._gid(label))
+            else:
                 self._run("ROLLBACK")
                 return False
-            self.prepare_as(self._gid(label))
             return True
 
     def prepare_as(self, gid: str) -> None:
         """Prepare what is under way; of a transaction that has failed the server says so only in the tag."""
-        answer = self._db.execute(f"PREPARE TRANSACTION '{gid}'".encode(), prepare=False).statusmessage
+        self._prepared(self._db.execute(f"PREPARE TRANSACTION '{gid}'".encode(), prepare=False))
+
+    def _prepared(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Look at what the last statement was answered by."""
+        while cursor.nextset():
+            pass
+        answer = cursor.statusmessage
         if answer != "PREPARE TRANSACTION":
             raise StoreFailed(
                 f"{self._store} answered PREPARE TRANSACTION by {answer}: nothing is stored; a statement had failed "
