@@ -5,6 +5,8 @@ EXTRAS ?= examples,test,parquet,arrow
 # parts run side by side (tests/suite). To the benchmarks by `make bench`, and by `make simulate` and `make chaos`:
 # ARGS="--record docs/faults_run.json" keeps how often which fault came.
 ARGS ?=
+# Of `make test` and `make proof`: after how many seconds what still runs is ended, and said to have failed.
+WITHIN ?=
 # Of `make simulate`: how many seeds, and the first of them. Seeds that begin where the recorded ones ended are added to
 # them, so that a long run can be done in parts.
 SEEDS ?= 20000
@@ -33,11 +35,11 @@ run: env ## Make the environment and run the main job, examples.flight_delays
 
 .PHONY: test
 test: env postgresql mariadb redis kafka ## Make the environment, lint, and run all tests but the proofs (ARGS="..." goes to pytest instead)
-	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS),$(BIN)/python -m tests.suite test)
+	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m "not proof" --durations=10 $(ARGS),$(BIN)/python -m tests.suite test $(addprefix --within ,$(WITHIN)))
 
 .PHONY: proof
 proof: env postgresql mariadb redis kafka ## Run the proofs: 20,000 seeds, all mutants, 36 faults, 100,000 bad inputs, servers' bad days
-	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof)
+	$(if $(strip $(ARGS)),$(BIN)/python -m pytest -m proof --durations=10 $(ARGS),$(BIN)/python -m tests.suite proof $(addprefix --within ,$(WITHIN)))
 
 .PHONY: chaos
 chaos: env kafka ## Break a real cluster FAULTS=36 times, drawn by SEED, and check every tuple (ARGS="--keep DIR")

@@ -10,6 +10,7 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.held_values import as_json, table_text
+from stormline.cli.options import format_option, state_dir_option
 from stormline.cli.stored_state import stored_state
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
@@ -22,16 +23,9 @@ SHOWN_MAX = 20
 
 @click.command("audit", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current directory.",
-)
+@state_dir_option
 @conf_option
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
-)
+@format_option
 @click.pass_context
 def audit_command(
     context: click.Context, /, target: str, state_dir: Path | None, conf: dict[str, Any], form: str

@@ -8,6 +8,7 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.findings import text_of
+from stormline.cli.options import format_option
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
 
@@ -15,9 +16,7 @@ from stormline.topology.compiler import compile_topology
 @click.command("check", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
 @conf_option
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
-)
+@format_option
 @click.pass_context
 def check_command(context: click.Context, /, target: str, conf: dict[str, object], form: str) -> None:
     """Name what will not do what it seems, with line and remedy.

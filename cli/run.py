@@ -10,6 +10,7 @@ import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.findings import print_findings
+from stormline.cli.options import state_dir_option
 from stormline.cli.target import TARGET_HELP, load_target
 from stormline.topology.compiler import compile_topology
 from stormline.topology.config import check_config
@@ -23,12 +24,7 @@ def _no_nan(context: click.Context, parameter: click.Parameter, value: float | N
 
 @click.command("run", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current directory.",
-)
+@state_dir_option
 @click.option("--fresh", is_flag=True, help="Begin at transaction 1, in a temporary directory removed at the end.")
 @click.option(
     "--master", metavar="URL", help="Spark's master. Default: the configuration's spark.master, else local[*]."

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from stormline.cli.held_values import WHOLE, as_json, as_text, columns_of, table_text
+from stormline.cli.options import format_option
 from stormline.cli.usage import CommandGroup
 from stormline.state.inspection import Inspection
 from stormline.state.store_url import store_at
@@ -24,14 +25,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def _of_a_store(command: _Command) -> _Command:
     for option in (
-        click.option(
-            "--format",
-            "form",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-            help="How to print it.",
-        ),
+        format_option,
         click.option(
             "--password", default="", metavar="REFERENCE", help="Where the password is: env:NAME or file:PATH."
         ),

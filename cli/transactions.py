@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stormline.cli.conf import conf_option
 from stormline.cli.errors import NoSinks, NoSuchTransaction, SinkAway
 from stormline.cli.held_values import WHOLE, table_text
+from stormline.cli.options import format_option, state_dir_option
 from stormline.cli.stored_state import stored_state
 from stormline.cli.target import TARGET_HELP, load_target, raised
 from stormline.cli.usage import CommandGroup
@@ -24,24 +25,6 @@ from stormline.topology.two_phase_commit import CommitOutcome
 if TYPE_CHECKING:
     from stormline.runtime.coordination.stored_transactions import StoredTransaction
     from stormline.runtime.tasks.driver_sinks import DriverSinks
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _of_a_topology(command: _Command) -> _Command:
-    for option in (
-        conf_option,
-        click.option(
-            "--state-dir",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Where the embedded ZooKeeper keeps the state. Default: .stormline/TOPOLOGY_ID in the current "
-            "directory.",
-        ),
-    ):
-        command = option(command)
-    return command
-
 
 _stopped = click.option(
     "--stopped", is_flag=True, help="Say that the topology does not run, and so is at work on nothing."
@@ -61,10 +44,9 @@ def transactions_group() -> None:
 
 @transactions_group.command("list", epilog=TARGET_HELP)
 @click.argument("target", metavar="MODULE[:ATTR]")
-@_of_a_topology
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
-)
+@state_dir_option
+@conf_option
+@format_option
 def transactions_list_command(target: str, state_dir: Path | None, conf: dict[str, Any], form: str) -> None:
     """List what is pre-committed: its label, what becomes of it, and for how long it has been so.
 
@@ -94,7 +76,8 @@ def transactions_list_command(target: str, state_dir: Path | None, conf: dict[st
 @click.argument("target", metavar="MODULE[:ATTR]")
 @click.argument("label")
 @_stopped
-@_of_a_topology
+@state_dir_option
+@conf_option
 @click.pass_context
 def transactions_commit_command(
     context: click.Context, /, target: str, label: str, stopped: bool, state_dir: Path | None, conf: dict[str, Any]
@@ -117,7 +100,8 @@ def transactions_commit_command(
 @click.argument("target", metavar="MODULE[:ATTR]")
 @click.argument("label")
 @_stopped
-@_of_a_topology
+@state_dir_option
+@conf_option
 def transactions_abort_command(
     target: str, label: str, stopped: bool, state_dir: Path | None, conf: dict[str, Any]
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -140,7 +141,8 @@ class KafkaBroker:
         home = os.environ.get("JAVA_HOME")
         java = Path(home, "bin", "java") if home else "java"
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-        return [java, *options, "-cp", self._classes, main, *arguments]
+        more = shlex.split(os.environ.get("KAFKA_OPTS", ""))  # as Kafka's own scripts take them
+        return [java, *options, *more, "-cp", self._classes, main, *arguments]
 
 
 def _settings(port: int, controller_port: int, data: Path) -> dict[str, object]:

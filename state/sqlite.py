@@ -56,7 +56,7 @@ class SQLiteStore(Store):
             if reads:
                 if not path.is_file():
                     raise StoreFailed(f"there is no database at {self}; nothing was made: check the path")
-                return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", self.timeout_secs, uri=True)
+                return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=self.timeout_secs, uri=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             return connected(str(path), self.timeout_secs)
 

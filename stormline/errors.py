@@ -40,6 +40,7 @@ from stormline.runtime.errors import (
     UnknownFunction,
     UnsafeSpark,
     WaitsForItself,
+    WrongAnswer,
     ZooKeeperDenied,
     ZooKeeperUnreachable,
 )
@@ -265,6 +266,7 @@ __all__ = [
     "UnsafeSpark",
     "UnusableFile",
     "WaitsForItself",
+    "WrongAnswer",
     "WrongArity",
     "WrongAttempt",
     "WrongColumns",

@@ -63,6 +63,10 @@ class PlannedComponent:
         """Whether it finishes in the commit phase."""
         return self.commit_stage is not None
 
+    def task_scope(self, task: int) -> str:
+        """Name what a task commits by itself; with another parallelism it has other keys, so another name."""
+        return f"{self.id}:{self.tasks.index(task)}/{len(self.tasks)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:

@@ -24,11 +24,6 @@ def label_scope(topology: str, component: str) -> str:
     return f"{_short(topology)}-{_short(component)}"
 
 
-def topology_scope(topology: str) -> str:
-    """Return what the labels of all transactions of a topology begin with, with the dash behind it."""
-    return f"{_short(topology)}-"
-
-
 @dataclass(frozen=True, slots=True)
 class TransactionLabel:
     """The name of one transaction of a two-phase commit sink.

@@ -9,9 +9,8 @@ from benchmarks.figure import percentile, plain
 from benchmarks.measuring.bench import Bench, alternately
 from benchmarks.measuring.kafka_probe import RATE, RECORD_BYTES, Plan, latencies_ms
 from benchmarks.measuring.lab import Stream
-from benchmarks.measuring.recorder import NotAvailable
-from benchmarks.peers import PeerFailed, prepare
-from benchmarks.peers.environments import NotPrepared
+from benchmarks.measuring.peer_rates import prepare_peer
+from benchmarks.peers import PeerFailed
 from benchmarks.peers.running import running
 from benchmarks.topologies.kafka import marked_records
 from benchmarks.topologies.kafka_records import PARTITIONS
@@ -27,11 +26,7 @@ MICRO_BATCH, REAL_TIME = "micro-batch", "real-time"
 
 def run(bench: Bench) -> None:
     """Measure K4."""
-    bench.say(f"preparing {PEER}")
-    try:
-        prepare(PEER)
-    except NotPrepared as error:
-        raise NotAvailable(str(error)) from error
+    prepare_peer(bench, PEER)
     bench.recorder.versions[PEER] = version("pyspark")
     bench.say("starting Kafka")
     source, target = (bench.lab.brokers.topic(PARTITIONS) for _ in range(2))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 
 from benchmarks.measuring.bench import Bench, alternately
 from benchmarks.measuring.lab import Stream
-from benchmarks.measuring.recorder import NotAvailable
+from benchmarks.measuring.peer_rates import our_rate, prepare_peer, their_rate
 from benchmarks.measuring.settings import BATCH_TUPLES, PATIENT
-from benchmarks.peers import measure_all, prepare
-from benchmarks.peers.environments import NotPrepared
-from benchmarks.peers.protocol import WORDS, word_counts
+from benchmarks.peers.protocol import word_counts
 from benchmarks.topologies.kafka import counted_keys
 from benchmarks.topologies.kafka_records import PARTITIONS
 from benchmarks.topologies.stored import counts
@@ -32,11 +29,7 @@ def run(bench: Bench) -> None:
     """Measure K3."""
     rounds = min(bench.repeats, ROUNDS_MAX)
     batches = {key: bench.amount(number) for key, number in BATCHES.items()}
-    bench.say(f"preparing {PEER}")
-    try:
-        prepare(PEER)
-    except NotPrepared as error:
-        raise NotAvailable(str(error)) from error
+    prepare_peer(bench, PEER)
     bench.say("starting Kafka and PostgreSQL")
     stores = {key: bench.lab.databases.postgresql() for key in BATCHES}
     servers, topic = bench.lab.brokers.servers, bench.lab.brokers.topic(PARTITIONS)
@@ -61,8 +54,10 @@ def run(bench: Bench) -> None:
         for number in range(rounds):
             for key, stream in streams.items():
                 bench.say(f"round {number + 1} of {rounds}: {key}")
-                ours = partial(_our_rate, stream, batches[key])
-                theirs = partial(_their_rate, bench, key, topic, number)
+                ours = partial(our_rate, stream, WARM_UP_BATCHES, batches[key])
+                dsn = bench.lab.databases.postgresql().dsn
+                options = ("--form", FORMS[key], "--dsn", dsn, "--servers", servers, "--topic", topic)
+                theirs = partial(their_rate, bench, PEER, key, number, *options)
                 bench.recorder.pair(key, *alternately(number, ours, theirs))
         for key, stream in streams.items():
             _check(stream, stores[key])
@@ -72,22 +67,6 @@ def run(bench: Bench) -> None:
         "K3a",
         f"batches of {BATCH_TUPLES:,} of both; the peer's start-up and warm-up are not in its time; 1,000 keys",
     )
-
-
-def _our_rate(stream: Stream, batches: int) -> float:
-    stream.run(WARM_UP_BATCHES)  # workers that had nothing to do have ended
-    return batches * BATCH_TUPLES / stream.run(batches)
-
-
-def _their_rate(bench: Bench, key: str, topic: str, number: int) -> float:
-    dsn = bench.lab.databases.postgresql().dsn
-    options = ("--form", FORMS[key], "--dsn", dsn, "--servers", bench.lab.brokers.servers, "--topic", topic)
-    (measured,) = measure_all(PEER, [WORDS], *options)
-    bench.recorder.peers.append(asdict(measured))
-    if number == 0:
-        bench.recorder.versions[PEER] = measured.version
-        bench.recorder.note(key, f"{PEER}: {measured.notes}")
-    return measured.tuples_per_sec
 
 
 def _check(stream: Stream, store: Store) -> None:

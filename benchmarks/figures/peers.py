@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from benchmarks.figure import Status
@@ -105,14 +104,10 @@ def _round(bench: Bench, number: int, streams: Mapping[str, Stream], peers: Any,
     rates, _ = alternately(number, ours, theirs)
     assert rates is not None
     for key, measurement in taken.items():
-        peer, work = wanted[key]
-        bench.recorder.peers.append(asdict(measurement))
+        _, work = wanted[key]
+        bench.recorder.told_by(measurement, key, number == 0)
         theirs_rate = rate(work, measurement.tuples, measurement.batches, measurement.secs)
         bench.recorder.pair(key, rates[work], theirs_rate, tuples=measurement.tuples, batches=measurement.batches)
-        if number == 0:
-            bench.recorder.versions[peer] = measurement.version
-            if measurement.notes:
-                bench.recorder.note(key, f"{peer}: {measurement.notes}")
 
 
 def _note_time(bench: Bench, peer: str, secs: list[float]) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict
+from functools import partial
 
 from benchmarks.measuring.bench import Bench, alternately
 from benchmarks.measuring.lab import Stream
+from benchmarks.measuring.peer_rates import our_rate, their_rate
 from benchmarks.measuring.settings import BATCH_TUPLES
-from benchmarks.peers import measure_all
-from benchmarks.peers.protocol import WORDS, word_counts
+from benchmarks.peers.protocol import word_counts
 from benchmarks.topologies.stored import counts, stored_words
 from stormline.state import Store
 
@@ -40,34 +39,18 @@ def run(bench: Bench) -> None:
         bench.say("warming up")
         for stream in streams.values():
             stream.run(PENDING)
-        for number in range(min(bench.repeats, ROUNDS_MAX)):
+        rounds = min(bench.repeats, ROUNDS_MAX)
+        for number in range(rounds):
             for key, stream in streams.items():
-                bench.recorder.pair(key, *alternately(number, *_measures(bench, number, key, stream)))
+                bench.say(f"round {number + 1} of {rounds}: {key}")
+                ours = partial(our_rate, stream, WARM_UP_BATCHES, bench.amount(BATCHES[key]))
+                options = ("--form", FORMS[key], "--dsn", databases.postgresql().dsn)
+                theirs = partial(their_rate, bench, PEER, key, number, *options)
+                bench.recorder.pair(key, *alternately(number, ours, theirs))
         for key, stream in streams.items():
             _check(stream, stores[key])
     databases.close()
     bench.recorder.note("S5a", "Structured Streaming's start-up and warm-up are not in its time; 1,000 words in all")
-
-
-def _measures(bench: Bench, number: int, key: str, stream: Stream) -> tuple[Callable[[], float], Callable[[], float]]:
-    return lambda: _our_rate(bench, key, stream), lambda: _their_rate(bench, key, number)
-
-
-def _our_rate(bench: Bench, key: str, stream: Stream) -> float:
-    stream.run(WARM_UP_BATCHES)  # workers that had nothing to do have ended
-    batches = bench.amount(BATCHES[key])
-    return batches * BATCH_TUPLES / stream.run(batches)
-
-
-def _their_rate(bench: Bench, key: str, number: int) -> float:
-    bench.say(f"round {number + 1} of {bench.repeats}: {PEER}, {FORMS[key]}")
-    dsn = bench.lab.databases.postgresql().dsn
-    (measured,) = measure_all(PEER, [WORDS], "--form", FORMS[key], "--dsn", dsn)
-    bench.recorder.peers.append(asdict(measured))
-    if number == 0:
-        bench.recorder.versions[PEER] = measured.version
-        bench.recorder.note(key, f"{PEER}: {measured.notes}")
-    return measured.tuples_per_sec
 
 
 def _check(stream: Stream, store: Store) -> None:

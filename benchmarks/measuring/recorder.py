@@ -6,12 +6,14 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figure import Figure, Pair, Status
 from benchmarks.goals import GOALS
 from benchmarks.measuring.machine import ROOT
+from benchmarks.peers.protocol import Measurement
 
 
 class NotAvailable(Exception):
@@ -48,6 +50,14 @@ class Recorder:
     def note(self, key: str, text: str) -> None:
         """Say something about a figure that its pairs do not."""
         self.figures[key].notes.append(text)
+
+    def told_by(self, peer: Measurement, key: str, first: bool) -> None:
+        """Take down what a peer tells of a measurement for a figure; of the first one also its version and notes."""
+        self.peers.append(asdict(peer))
+        if first:
+            self.versions[peer.peer] = peer.version
+            if peer.notes:
+                self.note(key, f"{peer.peer}: {peer.notes}")
 
     def give_up(self, key: str, status: Status, reason: str) -> None:
         """Take down why a figure is not measured, or not to its end; what it has is kept."""

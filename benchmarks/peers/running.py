@@ -67,15 +67,7 @@ def outcome(command: Sequence[str], peer: str, secs_max: float) -> tuple[str, st
     Nothing that it started in its process group is left behind, however this ends.
     """
     with temporary() as printed, temporary() as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))},
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=errors,
-            start_new_session=True,
-        )
+        process = _started(command, printed, errors)
         failure = ""
         try:
             status = process.wait(secs_max)
@@ -97,15 +89,7 @@ def running(peer: str, arguments: Sequence[str], line: str, secs_max: float = SE
     """
     wanted = known(peer)
     with temporary() as printed, temporary() as errors:
-        process = subprocess.Popen(
-            [wanted.python(HOME / peer), "-m", wanted.module, *arguments],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))},
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=errors,
-            start_new_session=True,
-        )
+        process = _started([wanted.python(HOME / peer), "-m", wanted.module, *arguments], printed, errors)
         try:
             deadline = time.monotonic() + secs_max
             while line not in content(printed).splitlines():
@@ -117,6 +101,20 @@ def running(peer: str, arguments: Sequence[str], line: str, secs_max: float = SE
                 raise PeerFailed(f"{peer} has ended with status {process.returncode}: {content(errors)[-TAIL:]}")
         finally:
             end_group(process)
+
+
+def _started(command: Sequence[str], printed: IO[str], errors: IO[str]) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own, with our code on its path."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=errors,
+        start_new_session=True,
+    )
 
 
 def temporary() -> IO[str]:

@@ -154,7 +154,7 @@ def _txid(store: Store, fences: Mapping[str, Fence], plan: Plan, bolts: Iterable
 def _scopes(plan: Plan, bolt: str) -> list[str]:
     planned = plan.components[bolt]
     if planned.commit_placement is Placement.EXECUTORS:
-        return [f"{bolt}:{i}/{len(planned.tasks)}" for i in range(len(planned.tasks))]
+        return [planned.task_scope(task) for task in planned.tasks]
     return [WHOLE_TOPOLOGY]
 
 

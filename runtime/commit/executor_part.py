@@ -56,16 +56,7 @@ class ExecutorPart:
         env = self._env
         env.work_on({part.attempt: part.commit_id}, committed=part.attempt.transaction_id - 1)
         result = AttemptResult(part.attempt, deferred={task.task: task.given for task in part.tasks})
-        self._tasks = [
-            CommitTask(
-                env,
-                env.plan.components[env.component_of(remote.task)],
-                remote.task,
-                result,
-                env.participants(part.attempt, self._scope(remote.task)),
-            )
-            for remote in part.tasks
-        ]
+        self._tasks = [self._commit_task(remote.task, result) for remote in part.tasks]
         if self._abandoned:
             return ()
         replies: list[TaskReply] = []
@@ -73,10 +64,10 @@ class ExecutorPart:
         run_side_by_side(env.world, calls, COMMIT_THREADS_MAX)
         return tuple(replies)
 
-    def _scope(self, task: int) -> str:
-        """Name what a task commits by itself; with another parallelism it has other keys, so another name."""
+    def _commit_task(self, task: int, result: AttemptResult) -> CommitTask:
         planned = self._env.plan.components[self._env.component_of(task)]
-        return f"{planned.id}:{planned.tasks.index(task)}/{len(planned.tasks)}"
+        participants = self._env.participants(result.attempt, planned.task_scope(task))
+        return CommitTask(self._env, planned, task, result, participants)
 
     def _run_task(self, part: CommitPart, task: CommitTask, replies: list[TaskReply]) -> None:
         try:

@@ -39,6 +39,7 @@ class BatchDefinitions:
             rows=batch.rows if frozen else None,
             frozen=frozen,
             commit_id=batch.commit_id if frozen else int(self._world.new_id()[:16], 16) >> 1,
+            decided=frozenset(handle.component for handle in batch.handles) if frozen else frozenset(),
         )
 
     def positions_before(self, txid: int) -> dict[int, object]:
@@ -71,9 +72,11 @@ class BatchDefinitions:
     def fixed(
         self, told: Mapping[TransactionAttempt, WaveAttempt], results: Iterable[AttemptResult]
     ) -> dict[int, Batch]:
-        """Return by txid what is to be stored before any commit of these results begins, unless it is frozen.
+        """Return by txid what is to be stored before any commit of these results begins.
 
-        The results of those that are frozen are given the handles that were decided: nothing was written anew (R3).
+        Of those that are frozen nothing, and their results are given the handles that were decided: these bolts wrote
+        nothing anew (R3). But a bolt of which none is on record may have written: it was another one then, or was not
+        there. What it has pre-committed joins the decision, before it is committed.
         """
         found: dict[int, Batch] = {}
         for result in results:
@@ -85,9 +88,11 @@ class BatchDefinitions:
                 found[txid] = Batch(
                     known.metadata, True, result.rows, result.partitions, commit_id, self._group_max, handles
                 )
-            else:
-                assert not result.handles, "a decided batch was written once more"
-                result.handles = known.handles
+                continue
+            assert wave_attempt.decided.isdisjoint(h.component for h in result.handles), "a decided batch, written anew"
+            joins, result.handles = result.handles, known.handles + result.handles
+            if joins:
+                found[txid] = replace(known, handles=result.handles)
         return found
 
     def undecided(self, txid: int, txid_begun: int) -> dict[int, Batch]:

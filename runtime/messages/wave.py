@@ -36,7 +36,7 @@ class WaveAttempt:
 
     `stored` holds the partitions that an earlier attempt has fixed. `rows` is the batch's total where it is fixed.
     `frozen`: a commit effect may have happened, so the batch must be the same (law 2, sameness). `commit_id`: under
-    which it commits, if it does.
+    which it commits, if it does. `decided`: bolts of which handles are on record; they write nothing (rule R3).
     """
 
     attempt: TransactionAttempt
@@ -45,9 +45,11 @@ class WaveAttempt:
     rows: int | None = None
     frozen: bool = False
     commit_id: int = 0
+    decided: frozenset[str] = frozenset()
 
     def __reduce__(self) -> tuple[type[WaveAttempt], tuple[Any, ...]]:
-        return WaveAttempt, (self.attempt, self.metadata, self.stored, self.rows, self.frozen, self.commit_id)
+        of = (self.attempt, self.metadata, self.stored, self.rows, self.frozen, self.commit_id, self.decided)
+        return WaveAttempt, of
 
 
 @dataclass(frozen=True, slots=True)

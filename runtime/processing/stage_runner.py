@@ -21,7 +21,7 @@ from stormline.runtime.tuples import blocks, partitioning
 from stormline.runtime.tuples.blocks import Outbox
 from stormline.runtime.tuples.columns import Tuples, columns_of
 from stormline.runtime.tuples.delivery import Delivery
-from stormline.runtime.tuples.packing import ARROW, Packed
+from stormline.runtime.tuples.packing import ARROW, Packed, as_unpacked
 from stormline.runtime.tuples.partitioning import Split
 from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.errors import CorruptData
@@ -42,7 +42,8 @@ class _Way(NamedTuple):
     split: Split
     tasks: Sequence[int]
     pack: Pack
-    waits_for_commit: bool
+    send: Callable[..., None]
+    packed: bool
 
 
 class StageRunner:
@@ -67,7 +68,7 @@ class StageRunner:
         self._ways: dict[tuple[int, int], _Way] = {}
         self._on_driver = self._plan.stages[stage].placement is Placement.DRIVER
         self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
-        self._components = [self._plan.components[name] for name in self._plan.stages[stage].components]
+        self._components = [self._plan.components[name] for name in layout.components[stage]]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
@@ -216,9 +217,8 @@ class StageRunner:
         component = self._env.component_of(task)
         planned = self._plan.components[component]
         collector = self._collector(run, planned, task)
-        made = begin_batch(
-            self._env, component, task, run.attempt, collector, run.fail, run.wave_attempt.frozen, self._execution
-        )
+        decided = component in run.wave_attempt.decided
+        made = begin_batch(self._env, component, task, run.attempt, collector, run.fail, decided, self._execution)
         if made is not None:
             run.tasks[task] = made
         return made
@@ -231,10 +231,14 @@ class StageRunner:
     def _way(self, edge: Edge, task: int) -> _Way:
         way = self._ways.get((edge.index, task))
         if way is None:
-            waits = edge.transfer is Transfer.COMMIT or self._layout.waits_for_commit(edge)
-            local = edge.transfer is Transfer.LOCAL
-            tasks = self._tasks_here[edge.target] if local else self._plan.components[edge.target].tasks
-            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), waits)
+            here = self._layout.hands_over(edge)
+            tasks = self._tasks_here[edge.target] if here else self._plan.components[edge.target].tasks
+            send: Callable[..., None] = StageRunner._exchange
+            if here:
+                send = StageRunner._deliver if edge.transfer is Transfer.LOCAL else StageRunner._hand_over
+            elif self._layout.waits_for_commit(edge):
+                send = StageRunner._keep_for_commit
+            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), send, not here)
             self._ways[(edge.index, task)] = way
         return way
 
@@ -245,11 +249,9 @@ class StageRunner:
         return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: AttemptRun, edge: Edge, task: int) -> Route:
-        split, tasks, pack, waits = self._way(edge, task)
-        if edge.transfer is Transfer.LOCAL:
-            return HandOver(split, tasks, partial(self._deliver, run, edge, task))
-        send = partial(self._keep_for_commit, run, edge, task) if waits else partial(self._exchange, run, edge, task)
-        return PackedRoute(split, tasks, pack, send)
+        split, tasks, pack, send, packed = self._way(edge, task)
+        give = partial(send, self, run, edge, task)
+        return PackedRoute(split, tasks, pack, give) if packed else HandOver(split, tasks, give)
 
     def _exchange(self, run: AttemptRun, edge: Edge, task: int, target: int, packed: Packed) -> None:
         if self._on_driver:
@@ -286,6 +288,16 @@ class StageRunner:
         if edge.transfer is Transfer.LOCAL and edge.grouping.kind in LOCAL_SHUFFLES:
             return partitioning.shuffle(self._tasks_here[edge.target], seed)
         return self._env.splitter(edge, task, seed)
+
+    def _hand_over(self, run: AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
+        """Deliver what a wave of more slots exchanges: what comes out is the same, and nobody else's."""
+        if not as_unpacked(tuples):
+            packed = self._way(edge, task).pack(tuples)
+            unpacked = self._unpack(run, edge.source, task, packed)
+            if unpacked is None:
+                raise AttemptAborted
+            tuples = unpacked
+        self._deliver(run, edge, task, target, tuples)
 
     def _deliver(self, run: AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         receiver = self._task(run, target)

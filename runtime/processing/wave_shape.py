@@ -46,14 +46,14 @@ class WaveShaper:
         self._busy_secs_an_attempt: float | None = None
 
     def layout(self, attempts: int, slots_max: int) -> Layout:
-        """Return where the tasks of the next wave run."""
+        """Return where the tasks of the next wave run: in one Spark task no stage is saved by leaving it out."""
         layout = Layout(self._plan, slots_max, self._at_commit)
         on_spark = [s.index for s in self._plan.stages if s.placement is Placement.EXECUTORS and layout.slots[s.index]]
         slots = max((layout.slots[index] for index in on_spark), default=1)
         busy_secs = self._busy_secs_an_attempt
         if busy_secs is None or not on_spark or not one_task_pays(busy_secs * attempts, len(on_spark), slots):
             return layout
-        return Layout(self._plan, 1, self._at_commit)
+        return Layout(self._plan, 1)
 
     def learn(self, result: WaveResult) -> None:
         """Record what a wave took."""

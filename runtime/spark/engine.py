@@ -40,7 +40,7 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import WORKERS, setting
-from stormline.topology.plan import Placement, Stage
+from stormline.topology.plan import Placement
 from stormline.version import __version__
 
 log = logging.getLogger("stormline")
@@ -135,10 +135,9 @@ class SparkEngine:
             rdd: RDD[Any] | None = None
             title = ""
             packed = cloudpickle.dumps(wave, protocol=5)  # metadata may be of a class of the script
-            for stages in self._spark_stages(layout):
-                rdd = self._add_stage(rdd, title, stages, layout, given, packed)
-                components = [name for stage in stages for name in stage.components]
-                title = f"{self._name}: {wave.title}: {', '.join(components)}"
+            for stage in self._spark_stages(layout):
+                rdd = self._add_stage(rdd, title, stage, layout, given, packed)
+                title = f"{self._name}: {wave.title}: {', '.join(layout.components[stage])}"
                 rdd.setName(title)
             if rdd is not None:
                 with _StageName(sc, title):
@@ -151,31 +150,28 @@ class SparkEngine:
         self._shaper.learn(result)
         return result
 
-    def _spark_stages(self, layout: Layout) -> list[tuple[Stage, ...]]:
-        stages = tuple(s for s in self._env.plan.stages if s.placement is Placement.EXECUTORS and layout.slots[s.index])
-        if layout.slots_max == 1:
-            return [stages] if stages else []
-        return [(stage,) for stage in stages]
+    def _spark_stages(self, layout: Layout) -> list[int]:
+        stages = self._env.plan.stages
+        return [s.index for s in stages if s.placement is Placement.EXECUTORS and layout.slots[s.index]]
 
     def _add_stage(
         self,
         rdd: RDD[Any] | None,
         title_before: str,
-        stages: tuple[Stage, ...],
+        stage: int,
         layout: Layout,
         given: list[SlotBlock],
         packed: bytes,
     ) -> RDD[Any]:
-        slots = layout.slots[stages[0].index]
+        slots = layout.slots[stage]
         if rdd is None:
             rdd = self._given.to_slots(given, slots)
         else:
             # Writing the shuffle is the end of the stage before.
             with _StageName(self._sc, title_before):
                 rdd = rdd.partitionBy(slots, _slot)
-        indexes = tuple(stage.index for stage in stages)
         task = StageTask(
-            __version__, self._run, self._payload, packed, indexes, layout.slots_max, layout.at_commit, self._path
+            __version__, self._run, self._payload, packed, stage, layout.slots_max, layout.at_commit, self._path
         )
         return rdd.mapPartitionsWithIndex(task, preservesPartitioning=False)
 

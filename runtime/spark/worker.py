@@ -30,8 +30,6 @@ GC_THRESHOLD = 100_000
 Python's 700 it looked through them again and again, for half the time of a fields grouping."""
 
 _ENVIRONMENTS: dict[str, TaskEnvironment] = {}
-_frozen = False
-"""Whether what the first task has left is frozen. (To ask gc for it takes as long as a look through it.)"""
 
 
 def _check_version(version: str) -> None:
@@ -41,7 +39,6 @@ def _check_version(version: str) -> None:
 
 def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
     """Return this worker's environment of a run; those of earlier runs of the same topology are closed."""
-    global _frozen
     env = _ENVIRONMENTS.get(run)
     if env is None:
         gc.set_threshold(GC_THRESHOLD)
@@ -53,17 +50,23 @@ def environment(run: str, payload: Broadcast[bytes]) -> TaskEnvironment:
             _ENVIRONMENTS.pop(other).close()
         env = _ENVIRONMENTS[run] = TaskEnvironment(plan, epoch)
         watch_calls(env, calls_directory)
-    elif not _frozen:
-        # PySpark looks for garbage after each task, through all that there is: 10 ms for its modules and ours alone.
-        # What the first task has left lives as long as the worker. Once only: later topologies leave garbage, too.
-        gc.freeze()
-        _frozen = True
+        _keep_loaded()
     return env
+
+
+def _keep_loaded() -> None:
+    """Let the garbage collector look no more at what is loaded and stays: modules, for the most part.
+
+    PySpark's daemon collects after each task, while the next one waits for the worker; that took 10 to 30 ms.
+    """
+    gc.unfreeze()  # what an earlier run has left goes now
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
 class StageTask:
-    """Stages of one wave that run one after another in one Spark task, for any of their slots.
+    """One stage of one wave, for any of its slots.
 
     `path`: where the driver finds modules, on the same machine.
     """
@@ -72,7 +75,7 @@ class StageTask:
     run: str
     payload: Broadcast[bytes]
     wave: bytes
-    stages: tuple[int, ...]
+    stage: int
     slots_max: int
     at_commit: frozenset[int]
     path: tuple[str, ...]
@@ -84,10 +87,7 @@ class StageTask:
         env = environment(self.run, self.payload)
         wave: Wave = pickle.loads(self.wave)
         layout = Layout(env.plan, self.slots_max, self.at_commit)
-        given = iter(incoming)
-        for stage in self.stages:
-            given = StageRunner(env, layout, wave, stage, slot).run(given)
-        return given
+        return StageRunner(env, layout, wave, self.stage, slot).run(incoming)
 
 
 @dataclass(frozen=True)

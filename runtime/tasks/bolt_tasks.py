@@ -196,7 +196,7 @@ def begin_batch(
     """Return the task, prepared; None when preparing it has failed the attempt.
 
     Args:
-        decided: of the attempt's batch nothing is written into sinks: what was, is to be committed (rule R3).
+        decided: nothing is written into the component's sink: what was, is to be committed (rule R3).
         execution: random number of this execution of the slot, by which its transactions are named (rule R1).
     """
     of = UserCode(component, task, attempt, env.calls)

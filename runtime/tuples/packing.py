@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from stormline.runtime.tuples.columns import Columns, Row, Tuples
@@ -62,6 +63,14 @@ class Packed(NamedTuple):
         if len(tuples) != self.rows:
             raise CorruptData(f"{self.rows} tuples were packed, and {len(tuples)} came out")
         return tuples
+
+
+_UNCHANGED = frozenset({str, bytes, int, float, bool, type(None), TransactionAttempt})
+
+
+def as_unpacked(tuples: Tuples) -> bool:
+    """Return whether to pack and unpack them would change nothing: they hold nothing that anybody can change."""
+    return not isinstance(tuples, Columns) and _UNCHANGED.issuperset(map(type, chain.from_iterable(tuples)))
 
 
 def _pack_rows(rows: list[Row], source: TupleSource, registry: Registry) -> bytes:

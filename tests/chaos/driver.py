@@ -23,6 +23,7 @@ from stormline.runtime.errors import AlreadyRunning, ZooKeeperUnreachable
 from stormline.runtime.spark.context import start_spark
 from tests.chaos import topology
 from tests.chaos.design import Design
+from tests.services.jvm import quoted
 
 LOOK_SECS = 0.05
 TRUE_TIME = time.time
@@ -53,8 +54,8 @@ class Driver:
             "spark.cores.max": 2,
             "spark.executor.cores": 1,
             "spark.executor.memory": "512m",
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-            "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": quoted("spark"),
+            "spark.executor.extraJavaOptions": quoted("spark"),
         }
         signal.signal(signal.SIGTERM, self._told_to_stop)
         signal.signal(signal.SIGUSR1, self._told_to_cancel)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.lives import LIFE_SECS
+from tests.services.small_disk import small_disk
 
 pytestmark = pytest.mark.proof
 
@@ -20,20 +19,9 @@ FREE_BYTES = 64 * 1024
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """A disk that is full but for a few pages; where its path is short, as those of sockets in it have to be."""
-    place = Path(tempfile.mkdtemp(prefix="disk-"))
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={FREE_BYTES}", "none", place], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        place.rmdir()
-        why = f"no file system can be mounted here: {mounted.stderr.strip()}"
-        if os.environ.get("CI") and os.geteuid() == 0:
-            pytest.fail(why)
-        pytest.skip(why)
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-    place.rmdir()
+    """A disk that is full but for a few pages."""
+    with small_disk(FREE_BYTES) as place:
+        yield place
 
 
 class Runs:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import random
 import sqlite3
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from tests.cluster.driver_process import DriverProcess
-from tests.kafka.test_killed import has_counted, total
+from tests.cluster.killed_counts import counted_though_killed
 from tests.services.redis import Redis
 
 pytestmark = pytest.mark.proof
 
 ROWS = 30_000
 KILLS = 3
-LIFE_SECS = 240.0
 
 
 def iterator(folder: Path, server: Redis) -> str:
@@ -63,27 +60,6 @@ def parquet(folder: Path, server: Redis) -> str:
 def test_each_row_is_counted_once_though_the_driver_is_killed_on_the_way(
     kind: str, write: Any, redis_server: Redis, tmp_path: Path
 ) -> None:
-    database = tmp_path / "count.sqlite"
-    env = {"SOURCE_KIND": kind, "SOURCE_AT": write(tmp_path, redis_server), "KAFKA_COUNT_DB": str(database)}
-    rng = random.Random(15)
-    drivers: list[DriverProcess] = []
-
-    def start() -> DriverProcess:
-        drivers.append(DriverProcess("tests.topologies.source_count", tmp_path / "state", tmp_path / "output", env))
-        return drivers[-1]
-
-    def output() -> Any:
-        return (tmp_path / "output").read_text(errors="replace")[-4000:]
-
-    try:
-        for _ in range(KILLS):
-            driver = start()
-            enough = total(database)[3] + rng.randint(1, 8)
-            assert driver.wait_until(partial(has_counted, database, enough), LIFE_SECS), output()
-            driver.kill()
-            assert total(database)[0] < ROWS, "all was counted before the last kill: there must be more rows"
-        assert start().end(LIFE_SECS) == 0, output()
-    finally:
-        for driver in drivers:
-            driver.close()
-    assert total(database)[:3] == (ROWS, sum(range(ROWS)), sum(n * n for n in range(ROWS)))
+    env = {"SOURCE_KIND": kind, "SOURCE_AT": write(tmp_path, redis_server)}
+    counted = counted_though_killed("tests.topologies.source_count", tmp_path, env, KILLS, ROWS)
+    assert counted == (ROWS, sum(range(ROWS)), sum(n * n for n in range(ROWS)))

@@ -26,12 +26,14 @@ from kazoo.client import KazooClient
 
 from stormline.runtime.state.stored_value import unseal
 from stormline.topology.serialization import PLAIN
+from tests.services.jvm import quoted
 from tests.services.spark_standalone import HOME, SparkStandalone
 from tests.services.zookeeper_server import ZooKeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests.topologies.cluster_sum"
 STORMLINE = (sys.executable, "-m", "stormline.cli.main")
+EXECUTORS = ("--conf", f"spark.executor.extraJavaOptions={quoted('spark')}")
 RUN_SECS = 120.0
 ENVIRONMENT = ("PATH", "HOME", "JAVA_HOME", "LANG", "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
 
@@ -179,7 +181,7 @@ def waves_in_ui(port: str) -> list[tuple[dict[str, Any], list[str]]] | None:
 def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_again(
     standalone: SparkStandalone, bench: Bench
 ) -> None:
-    submit = [str(HOME / "bin" / "spark-submit"), "--master", standalone.master_url, *bench.compile()]
+    submit = [str(HOME / "bin" / "spark-submit"), "--master", standalone.master_url, *EXECUTORS, *bench.compile()]
     first = bench.run(*submit, *bench.arguments, rows=60)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "6 transactions, 60 tuples" in first.stdout
@@ -188,7 +190,7 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
     assert bench.executors() == set(standalone.hosts)
 
     again = [*STORMLINE, "submit", MODULE, "--master", standalone.master_url, "--conf", "spark.ui.port=0"]
-    again += ["--conf", "spark.log.level=INFO", "--keep-running", *bench.arguments]
+    again += ["--conf", "spark.log.level=INFO", "--keep-running", *EXECUTORS, *bench.arguments]
     with bench.start(*again, rows=90, cwd=ROOT) as process:
         eventually(lambda: bench.stored() if bench.stored()[1] == 9 else None, "nine transactions", process)
         port = re.findall(r"'SparkUI' on port (\d+)", bench.output())[-1]
@@ -213,7 +215,7 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
 def test_a_failing_bolt_ends_with_the_users_traceback_and_an_exit_code(
     standalone: SparkStandalone, bench: Bench
 ) -> None:
-    submit = [*STORMLINE, "submit", MODULE, "--master", standalone.master_url, "--progress", "none"]
+    submit = [*STORMLINE, "submit", MODULE, "--master", standalone.master_url, "--progress", "none", *EXECUTORS]
     password = bench.folder / "password"
     password.write_text("canary-41f7'canary-a90c\\canary-5d1e\n")
     secret = ["--conf", f"sum.password=file:{password}"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from tests.kits.bad_days import EXPECTED, BadDay, Counts, bad_day, counts_once, 
 from tests.kits.components import eventually
 from tests.services.mariadb import MariaDB
 from tests.services.postgresql import PostgreSQL
+from tests.services.small_disk import small_disk
 
 SECRET = "hunter22hunter22"
 
@@ -170,20 +168,11 @@ def test_a_database_that_was_emptied_stops_the_topology(database: StoreDatabase)
 
 
 @pytest.fixture
-def small_disk(postgresql: PostgreSQL) -> Iterator[Path]:
+def disk(postgresql: PostgreSQL) -> Iterator[Path]:
     """A file system of 2 MB that PostgreSQL may write."""
-    place = Path(tempfile.mkdtemp(prefix="stormline-small-"))
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True, text=True)
-    if mounted.returncode:
-        place.rmdir()
-        why = f"no file system can be mounted here: {mounted.stderr.strip()}"
-        if os.environ.get("CI") and os.geteuid() == 0:
-            pytest.fail(why)
-        pytest.skip(why)
-    shutil.chown(place, postgresql.user)
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-    place.rmdir()
+    with small_disk(2 << 20) as place:
+        shutil.chown(place, postgresql.user)
+        yield place
 
 
 def stores_too_much(bolt: Counts) -> None:
@@ -192,10 +181,10 @@ def stores_too_much(bolt: Counts) -> None:
 
 
 def test_a_postgresql_whose_disk_is_full_is_a_replay_until_there_is_room(
-    on_postgresql: PostgreSQLDatabase, small_disk: Path, caplog: pytest.LogCaptureFixture
+    on_postgresql: PostgreSQLDatabase, disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "stormline")
-    on_postgresql.sql(f"CREATE TABLESPACE {on_postgresql.schema} LOCATION '{small_disk}'")
+    on_postgresql.sql(f"CREATE TABLESPACE {on_postgresql.schema} LOCATION '{disk}'")
     columns = "word text PRIMARY KEY, seen bigint, txid bigint"
     on_postgresql.sql(f"CREATE TABLE words ({columns}) TABLESPACE {on_postgresql.schema}")
     try:

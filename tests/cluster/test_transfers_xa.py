@@ -15,9 +15,9 @@ from stormline import CommitOutcome, FailedException, InProcessCluster, Transact
 from stormline.errors import TopologyFailed
 from stormline.state.xa import MariaDbXaSink, PostgresTwoPhaseSink
 from stormline.state.xa.sink import SQLTwoPhaseSink
-from stormline.topology.transaction_label import topology_scope
 from tests.cluster.driver_process import DriverProcess
 from tests.cluster.store_databases import MariaDBDatabase, PostgreSQLDatabase
+from tests.kits.two_phase import labels_begin
 
 LIFE_SECS = 600.0
 
@@ -51,7 +51,7 @@ class Banks:
         assert transfers_xa.balances() == right
         assert transfers_xa.report().splitlines()[-1].split() == ["in", "all", str(5 * OPENING)]
         for sink in self.sinks():
-            assert list(sink.list_prepared(topology_scope(TOPOLOGY))) == []
+            assert list(sink.list_prepared(labels_begin(TOPOLOGY))) == []
             sink.close()
 
     def sinks(self) -> list[SQLTwoPhaseSink]:
@@ -64,7 +64,7 @@ class Banks:
     def roll_back(self) -> None:
         """Roll back what is left prepared: it would hold its locks for ever."""
         for sink in self.sinks():
-            for left in sink.list_prepared(topology_scope(TOPOLOGY)):
+            for left in sink.list_prepared(labels_begin(TOPOLOGY)):
                 sink.abort(left.handle)
             sink.close()
 

@@ -23,6 +23,7 @@ from stormline import (
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import MemoryTwoPhaseSink
 from stormline.topology.topology import Topology
+from stormline.topology.transaction_label import label_scope
 
 
 def txid_of(text: str) -> int:
@@ -30,6 +31,11 @@ def txid_of(text: str) -> int:
     label = TransactionLabel.read(text)
     assert label is not None, text
     return label.txid
+
+
+def labels_begin(topology: str) -> str:
+    """Return what the labels of all transactions of a topology begin with."""
+    return label_scope(topology, "any").partition("-")[0] + "-"
 
 
 @dataclass

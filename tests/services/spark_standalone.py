@@ -14,6 +14,8 @@ from types import TracebackType
 import psutil
 import pyspark
 
+from tests.services.jvm import quoted
+
 HOME = Path(pyspark.__file__).parent
 START_SECS = 60.0
 STOP_SECS = 10.0
@@ -127,7 +129,7 @@ class SparkStandalone:
         return clean | {
             "SPARK_HOME": str(HOME),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": quoted("spark"),
         }
 
     def _await(self, name: str, pattern: str) -> str:

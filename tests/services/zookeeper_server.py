@@ -16,6 +16,7 @@ import psutil
 import pyspark
 
 from tests.services.free_port import free_port
+from tests.services.jvm import options
 
 JARS = Path(pyspark.__file__).parent / "jars"
 START_SECS = 60.0
@@ -70,6 +71,12 @@ class ZooKeeperServer:
         """Where clients find the server."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """The process id of the server, which runs."""
+        assert self._process is not None, "the ZooKeeper server was not launched"
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server, and wait until it serves."""
         self.launch()
@@ -88,7 +95,7 @@ class ZooKeeperServer:
         java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
         self._process = self._launch(
             [
-                java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
+                java, "-Xmx256m", *options("zookeeper"), "-Dlog4j2.level=OFF",
                 "-Dzookeeper.preAllocSize=64", "-Dzookeeper.jmx.log4j.disable=true",
                 *self._jvm_options, "-cp", f"{JARS}/*",
                 self.MAIN, config,

@@ -15,8 +15,9 @@ from stormline.state.starrocks import CsvRows, JsonRows, StarRocks
 from stormline.state.starrocks.errors import InvalidStarRocks, RowUnwritable, StarRocksRefused
 from stormline.state.starrocks.sink import StreamLoadSink
 from stormline.topology.fields import Fields
-from stormline.topology.transaction_label import TransactionLabel, label_scope, topology_scope
+from stormline.topology.transaction_label import TransactionLabel, label_scope
 from stormline.topology.two_phase_commit import CommitOutcome
+from tests.kits.two_phase import labels_begin
 from tests.starrocks.conftest import COLUMNS, Database, Emulated
 from tests.starrocks.faults import Fault
 
@@ -190,14 +191,14 @@ def test_what_cannot_be_rolled_back_now_is_left_to_the_sweep(
     begun = _written(database, sink, (2, "ink", 4), number=2)
     sink._flush(begun.loads[ORDERS])
     database.client.begin("somebody-elses", ORDERS)
-    database.client.begin(topology_scope("orders") + "nothing-of-ours", ORDERS)
-    found = list(sink.list_prepared(topology_scope("orders")) or ())
+    database.client.begin(labels_begin("orders") + "nothing-of-ours", ORDERS)
+    found = list(sink.list_prepared(labels_begin("orders")) or ())
     assert sorted((one.label, one.handle) for one in found) == [
         (label.text, [f"{label.text}-0"]) for label in (_label(1, database.run), _label(2, database.run))
     ]
     for one in found:
         sink.recover_and_abort(one.handle)
-    assert list(sink.list_prepared(topology_scope("orders")) or ()) == []
+    assert list(sink.list_prepared(labels_begin("orders")) or ()) == []
     assert emulated.cluster.states("shop")["somebody-elses"] == "PREPARE"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import signal
@@ -28,6 +29,9 @@ UNSTABLE_MAX = 3
 TESTS_FAILED = 1
 """The exit code of pytest where it ran to its end."""
 
+HANGS_SECS = 400
+"""A test that takes longer shows where all its threads are, in the log of its part."""
+
 SUITES = {"test": (TEST, "not proof"), "proof": (PROOF, "proof")}
 
 
@@ -42,7 +46,8 @@ def _command(part: Part, paths: Sequence[str], marked: str, folder: Path) -> tup
         return part.command
     here = _place(part, folder)
     own = ("--basetemp", str(here / "tmp"), "-o", f"cache_dir={here / 'cache'}", "--junitxml", str(here / "junit.xml"))
-    return (sys.executable, "-m", "pytest", "-m", marked, *own, *paths)
+    hangs = ("-o", f"faulthandler_timeout={HANGS_SECS}")
+    return (sys.executable, "-m", "pytest", "-m", marked, *hangs, *own, *paths)
 
 
 def _once_more(ended: Sequence[Ended], failures: Mapping[Part, Sequence[Case]]) -> list[Job]:
@@ -84,6 +89,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.suite", description=__doc__)
     parser.add_argument("suite", choices=sorted(SUITES))
     parser.add_argument("--lanes", type=int, default=min((os.cpu_count() or 1) + 2, LANES_MAX), metavar="N")
+    parser.add_argument(
+        "--within", type=float, default=math.inf, metavar="SECS", help="end what runs by then, and say what it was"
+    )
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -96,19 +104,21 @@ def main() -> int:
     failures: dict[Part, list[Case]] = {}
     unstable: list[Case] = []
     try:
-        with closing(Lanes(options.lanes, _say).run(_jobs(parts, marked, folder))) as running:
+        with closing(Lanes(options.lanes, _say, options.within).run(_jobs(parts, marked, folder))) as running:
             for one in running:
                 ended.append(one)
                 ran = cases_of(_place(one.job.part, folder) / "junit.xml")
                 cases += ran
                 failures[one.job.part] = [case for case in ran if case.outcome in ("failure", "error")]
-                if one.code:
+                if one.failed and one.job.log.exists():
                     _say(one.job.log.read_text(errors="replace"))
                 _say(summary(one, ran))
-        with closing(Lanes(1, _say).run(_once_more(ended, failures))) as running:
+        left = options.within - (time.monotonic() - begun)
+        with closing(Lanes(1, _say, left).run(_once_more(ended, failures))) as running:
             for again in running:
-                _say(again.job.log.read_text(errors="replace"))
-                if not again.code:
+                if again.job.log.exists():
+                    _say(again.job.log.read_text(errors="replace"))
+                if not again.failed:
                     unstable += failures.pop(again.job.part)
     except KeyboardInterrupt:
         _say(f"stopped; logs are in {folder}")
@@ -116,7 +126,7 @@ def main() -> int:
     _say(where_time_went(ended, cases, time.monotonic() - begun))
     for case in unstable:
         _say(f"UNSTABLE: {case.name} failed, and passed when it was run once more: {case.why.partition(chr(10))[0]}")
-    failed = [one.job.part.name for one in ended if one.code and one.job.part in failures]
+    failed = [one.job.part.name for one in ended if one.failed and one.job.part in failures]
     if failed:
         _say(f"FAILED: {', '.join(failed)}; logs are in {folder}")
         return 1

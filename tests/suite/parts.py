@@ -19,23 +19,30 @@ class Part:
             belongs to the one that names it most closely: what a part says of a folder is what no other part names
             of it.
         command: what it runs in place of tests.
-        alone: it needs the machine for itself: it uses all cores by itself, or breaks things in real time.
+        first: those after it need what it makes: they wait for its end, but for one that yields.
+        yields: it does nothing but compute, on all cores: it runs beside the others, on what they leave of the CPU.
         in_real_time: its tests wait for threads, processes and servers, which a busy machine may starve. A few of them
             that fail are run once more, by themselves, and told of as unstable if they pass then.
+        secs_max: it hangs if it takes longer, and is ended.
     """
 
     name: str
     paths: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-    alone: bool = False
+    first: bool = False
+    yields: bool = False
     in_real_time: bool = False
+    secs_max: float = 900.0
 
 
-LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).parent)))
+LINT = Part("lint", command=("sh", "scripts/lint.sh", str(Path(sys.executable).parent)), yields=True)
+CLASSES = Part("class archives", command=(sys.executable, "-m", "tests.services.class_archives"), first=True)
 
-# First those that run alone, then the longest, so that the last ones end together.
+# The longest first, so that the last ones end together.
 TEST = (
-    Part("simulation", ("tests/simulation",), alone=True),
+    CLASSES,
+    LINT,
+    Part("simulation", ("tests/simulation",), yields=True),
     Part("servers", ("tests/cluster",), in_real_time=True),
     Part("unit", ("tests",), in_real_time=True),
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py"), in_real_time=True),
@@ -45,19 +52,27 @@ TEST = (
     Part("chaos", ("tests/cluster/test_chaos.py",), in_real_time=True),
     Part("spark cluster", ("tests/cluster/test_spark_submit.py",), in_real_time=True),
     Part("spark contract", ("tests/spark/test_running.py",), in_real_time=True),
-    LINT,
 )
 """What `make test` runs: all tests but the proofs."""
 
+KILLED_DRIVERS = ("kill_minus_nine", "jvm_killed", "flight_delays_killed", "stores_killed")
+
 PROOF = (
-    Part("simulation", ("tests/simulation",), alone=True),
-    Part("mutants", ("tests/mutants",), alone=True),
-    Part("chaos", ("tests/cluster/test_chaos.py",), alone=True),
-    Part("killed drivers", ("tests/cluster/test_kill*.py", "tests/cluster/test_flight_delays_killed.py")),
-    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py")),
-    Part("cluster", ("tests/cluster",)),
-    Part("kafka", ("tests/kafka",)),
-    Part("spark", ("tests/spark",)),
+    CLASSES,
+    Part("simulation", ("tests/simulation",), yields=True, secs_max=1800.0),
+    Part("mutants", ("tests/mutants",), yields=True, secs_max=1800.0),
+    Part("killed copies", ("tests/kafka/test_copy_killed.py", "tests/kafka/test_killed.py"), in_real_time=True),
+    Part("killed drivers", tuple(f"tests/cluster/test_{name}.py" for name in KILLED_DRIVERS), in_real_time=True),
+    Part(
+        "killed sources and sinks",
+        ("tests/cluster/test_*_killed.py", "tests/cluster/test_transfers_xa.py", "tests/starrocks"),
+        in_real_time=True,
+    ),
+    Part("cluster", ("tests/cluster",), in_real_time=True),
+    Part("chaos", ("tests/cluster/test_chaos.py",), in_real_time=True),
+    Part("kafka", ("tests/kafka",), in_real_time=True),
+    Part("spark", ("tests/spark",), in_real_time=True),
+    Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py"), in_real_time=True),
     Part("fuzz and model", ("tests",)),
 )
 """What `make proof` runs: the tests that are marked so."""

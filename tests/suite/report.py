@@ -25,10 +25,13 @@ class Case:
 
 
 def cases_of(junit: Path) -> list[Case]:
-    """Return the tests that pytest's own report holds; none where it was not written."""
+    """Return the tests that pytest's own report holds; none where it was not written.
+
+    One that an interrupt has broken off is in it without a name, and is left out.
+    """
     if not junit.exists():
         return []
-    return [_case(case) for case in ElementTree.parse(junit).iter("testcase")]
+    return [_case(case) for case in ElementTree.parse(junit).iter("testcase") if case.get("name")]
 
 
 def _case(case: ElementTree.Element) -> Case:
@@ -42,7 +45,8 @@ def summary(ended: Ended, cases: Sequence[Case]) -> str:
     """Return one line about a part, and one for each reason to skip tests."""
     counts = Counter(case.outcome for case in cases)
     told = [f"{counts[outcome]:,} {outcome}" for outcome in ("passed", *OUTCOMES) if counts[outcome]]
-    lines = [f"{'ok' if ended.code == 0 else 'FAILED':6} {ended.job.part.name}: {', '.join([*told, _secs(ended)])}"]
+    told += [_secs(ended), *([ended.why] if ended.why else [])]
+    lines = [f"{'FAILED' if ended.failed else 'ok':6} {ended.job.part.name}: {', '.join(told)}"]
     skipped = Counter(case.why for case in cases if case.outcome == "skipped")
     return "\n".join([*lines, *(f"       skipped {count}: {why}" for why, count in skipped.items())])
 

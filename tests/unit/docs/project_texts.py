@@ -41,10 +41,11 @@ def comments_and_docstrings(code: str) -> list[str]:
     return comments + [text for text in texts if isinstance(text, str)]
 
 
-def what_people_read(name: str) -> list[str]:
+@cache
+def what_people_read(name: str) -> tuple[str, ...]:
     """Return the texts of a file that are for people: all of a page, comments and docstrings of a module."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    return comments_and_docstrings(text) if name.endswith(".py") else [text]
+    return tuple(comments_and_docstrings(text)) if name.endswith(".py") else (text,)
 
 
 @cache

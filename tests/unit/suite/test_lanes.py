@@ -41,20 +41,32 @@ time.sleep(600)
 """
 
 
-def job(folder: Path, name: str, *, alone: bool = False, code: int = 0) -> Job:
+def job(folder: Path, name: str, *, first: bool = False, yields: bool = False, code: int = 0) -> Job:
     command = (sys.executable, "-c", NOTES, str(folder), name, str(code))
-    return Job(Part(name, command=command, alone=alone), command, folder / f"{name}.log")
+    return Job(Part(name, command=command, first=first, yields=yields), command, folder / f"{name}.log")
 
 
-def test_as_many_run_at_once_as_there_are_lanes_but_for_those_that_run_alone(tmp_path: Path) -> None:
-    jobs = [job(tmp_path, "first", alone=True), job(tmp_path, "a"), job(tmp_path, "b"), job(tmp_path, "c", code=3)]
+def test_no_more_run_at_once_than_there_are_lanes_and_one_that_yields(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "one", yields=True), job(tmp_path, "two", yields=True)]
+    jobs += [job(tmp_path, "a"), job(tmp_path, "b"), job(tmp_path, "c", code=3)]
     (tmp_path / "go").touch()
-    ended = {one.job.part.name: one.code for one in Lanes(2, print).run([*jobs, job(tmp_path, "last", alone=True)])}
-    assert ended == {"first": 0, "a": 0, "b": 0, "c": 3, "last": 0}
-    at_once = {each.part.name: each.log.read_text() for each in jobs}
-    assert at_once["first"] == "1 at once\n"
-    assert {at_once["a"], at_once["b"]} <= {"1 at once\n", "2 at once\n"}
-    assert (tmp_path / "last.log").read_text() == "1 at once\n"
+    ended = {one.job.part.name: one.code for one in Lanes(1, print).run(jobs)}
+    assert ended == {"one": 0, "two": 0, "a": 0, "b": 0, "c": 3}
+    assert {each.log.read_text() for each in jobs} <= {"1 at once\n", "2 at once\n"}
+
+
+def test_others_wait_for_the_end_of_one_that_goes_first(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "one", first=True), job(tmp_path, "a")]
+    (tmp_path / "go").touch()
+    assert [one.job.part.name for one in Lanes(2, print).run(jobs)] == ["one", "a"]
+    assert [each.log.read_text() for each in jobs] == ["1 at once\n", "1 at once\n"]
+
+
+def test_one_that_yields_begins_beside_full_lanes_and_has_the_lowest_priority(tmp_path: Path) -> None:
+    priority = (sys.executable, "-c", f"import os; print(os.nice(0)); open({str(tmp_path / 'go')!r}, 'w')")
+    jobs = [job(tmp_path, "a"), Job(Part("yields", command=priority, yields=True), priority, tmp_path / "log")]
+    assert [one.failed for one in Lanes(1, print).run(jobs)] == [False, False]
+    assert (tmp_path / "log").read_text() == "19\n"
 
 
 def test_two_do_run_at_once(tmp_path: Path) -> None:
@@ -87,3 +99,30 @@ def test_what_runs_is_told_from_time_to_time_and_ended_with_all_it_started(
         list(Lanes(2, say).run([stubborn]))
     pid = int(child.read_text())
     eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_one_that_takes_too_long_is_ended_with_all_it_started_and_the_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = tmp_path / "child"
+    command = (sys.executable, "-c", STUBBORN, str(child))
+    stubborn = Job(Part("stubborn", command=command, secs_max=900.0), command, tmp_path / "log")
+    monkeypatch.setattr(lanes_module, "END_SECS", 0.2)
+    monkeypatch.setattr(lanes_module._Running, "secs", lambda running: 901.0 if "42%" in running.line() else 0.0)
+    (tmp_path / "go").touch()
+    whys = {one.job.part.name: (one.why, one.failed) for one in Lanes(2, print).run([stubborn, job(tmp_path, "a")])}
+    assert whys == {"stubborn": ("ended: it took more than 900 s", True), "a": ("", False)}
+    pid = int(child.read_text())
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_when_the_time_for_all_is_over_what_runs_is_ended_and_nothing_begins(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "import time; time.sleep(600)")
+    sleeps = Job(Part("sleeps", command=command), command, tmp_path / "log")
+    ended = {one.job.part.name: one for one in Lanes(1, print, 1.0).run([sleeps, job(tmp_path, "a")])}
+    assert {name: one.why for name, one in ended.items()} == {
+        "a": "not begun: the 1 s for all are over",
+        "sleeps": "ended: the 1 s for all are over",
+    }
+    assert [one.failed for one in ended.values()] == [True, True]
+    assert not list(tmp_path.glob("runs-*")), "a did not run"

@@ -17,9 +17,9 @@ import sys
 from tests.suite import __main__ as suite
 from tests.suite.parts import Part
 suite.files = lambda parts: {part: part.paths for part in parts}
-parts = tuple(Part(name, (path,), in_real_time=True) for name, path in zip("ab", sys.argv[2:]))
+parts = tuple(Part(name, (path,), in_real_time=True) for name, path in zip("ab", sys.argv[2:4]))
 suite.SUITES = {"test": (parts, "not proof")}
-del sys.argv[2:]
+del sys.argv[2:4]
 sys.exit(suite.main())
 """
 FAILS = "def test_fails() -> None:\n    assert 1 == 2, 'as was to be shown'\n"
@@ -42,7 +42,8 @@ SLEEPS = "import time\n\ndef test_sleeps() -> None:\n    print('sleeps', flush=T
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> list[str]:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take a second of each run, for nothing here
     paths = []
     for name, text in (("passes", PASSES), ("fails", FAILS)):
         paths.append(str(tmp_path / f"test_{name}.py"))
@@ -93,3 +94,13 @@ def test_ctrl_c_ends_what_runs(program: list[str], tmp_path: Path) -> None:
         rest = running.stdout.read()
     assert running.returncode == 130
     assert rest.startswith("stopped; logs are in ")
+
+
+def test_what_is_not_done_in_time_is_named_and_makes_it_fail(program: list[str], tmp_path: Path) -> None:
+    (tmp_path / "test_passes.py").write_text(SLEEPS)
+    done = subprocess.run([*program, "--within", "1"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert any(
+        line.startswith("FAILED a: ") and " ended: the 1 s for all " in line for line in done.stdout.splitlines()
+    )
+    assert " a" in done.stdout.splitlines()[-1].partition("FAILED:")[2], done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.suite.lanes import Ended, Job
@@ -12,6 +13,7 @@ JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase classname="tests.a" name="test_x" time="1.5"/>
 <testcase classname="tests.a" name="test_y" time="0.25"><failure message="assert 1 == 2">trace</failure></testcase>
 <testcase classname="tests.a" name="test_z" time="0"><skipped message="no Java">here</skipped></testcase>
+<testcase classname="" name="" time="5.6"/>
 </testsuite></testsuites>"""
 
 
@@ -28,6 +30,8 @@ def test_a_part_is_told_in_one_line_with_what_it_left_out(tmp_path: Path) -> Non
         "       skipped 1: no Java",
     ]
     assert summary(ended("lint", 0, 3), cases_of(tmp_path / "none.xml")) == "ok     lint: 3 s"
+    hung = replace(ended("kafka", 0, 901), why="ended: it took more than 900 s")
+    assert summary(hung, []) == "FAILED kafka: 901 s, ended: it took more than 900 s"
 
 
 def test_the_slowest_and_the_longest_come_first() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from stormline.topology.transaction_label import TransactionLabel, label_scope, topology_scope
+from stormline.topology.transaction_label import TransactionLabel, label_scope
 
 LABEL = TransactionLabel(label_scope("orders", "sink"), 17, 2, 1_000_000_005, 4, 0x1F)
 
@@ -39,8 +39,7 @@ def test_names_that_are_shortened_alike_have_other_scopes() -> None:
     """The checksum of the whole name tells them apart."""
     assert label_scope("a.b", "c") != label_scope("a-b", "c")
     assert label_scope("x" * 40, "c") != label_scope("x" * 41, "c")
-    assert label_scope("a", "b").startswith(topology_scope("a"))
-    assert not label_scope("a2", "b").startswith(topology_scope("a"))
+    assert label_scope("a", "b") not in (label_scope("a2", "b"), label_scope("a", "b2"))
 
 
 @pytest.mark.parametrize("text", ["", "someone's", LABEL.text + "-1", LABEL.text[:-1], f"x{LABEL.text}".upper()])

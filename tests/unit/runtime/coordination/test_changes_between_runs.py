@@ -234,6 +234,6 @@ def test_a_spout_of_another_kind_goes_on_where_the_old_one_has_committed_all_and
 
 def test_another_version_on_an_executor_is_refused_before_anything_runs() -> None:
     payload: Any = None
-    task = StageTask("0.0.1", "run", payload, b"", (0,), 1, frozenset(), ())
+    task = StageTask("0.0.1", "run", payload, b"", 0, 1, frozenset(), ())
     with pytest.raises(MixedVersions, match=r"the driver runs stormline 0\.0\.1, this executor \d.*; install one of"):
         next(iter(task(0, [])))

@@ -268,6 +268,28 @@ def test_a_wave_that_waits_for_a_sink_in_the_driver_says_so(caplog: pytest.LogCa
     settled(sink)
 
 
+def test_a_bolt_that_comes_to_a_topology_writes_the_batch_that_is_decided_too() -> None:
+    """Nothing of it is on record: it would lack the rows of one transaction, and nobody would be told."""
+    sink, added, server = fresh("decided"), fresh("added"), MemoryStateServer()
+    sink.script.on("commit", 2, lambda: server.vanish("t"))
+    dies(server, sunk(sink, tasks=1))
+
+    def beside(builder: Any) -> None:
+        builder.set_bolt("added", TwoPhaseCommitBolt(added)).shuffle_grouping("spout")
+        store = Store("joins", Fault("after", 2, attempts=1))
+        builder.set_bolt("store", store).global_grouping("spout")
+
+    LEDGERS.pop("joins", None)
+    with InProcessCluster(server) as cluster:
+        topology = sunk(sink, tasks=1, beside=beside)
+        cluster.submit_topology("t", CONFIG, topology, allow_changed_topology=True).await_drained(60)
+    settled(sink)
+    assert [txid_of(label) for label in added.committed] == [2, 3, 4, 5]
+    assert sorted(added.rows) == sorted(sink.rows)[4:]
+    assert sink.script.asked("pre_commit").count(2) == added.script.asked("pre_commit").count(2) == 1
+    assert added.prepared == []
+
+
 def test_an_empty_batch_prepares_nothing() -> None:
     """Of two tasks only one gets a row; a global grouping leaves the other none in any batch."""
     sink = fresh("empty")

@@ -109,8 +109,10 @@ def test_a_stage_of_committers_that_works_long_on_few_tuples_stays() -> None:
 def test_a_wave_that_works_little_is_one_task() -> None:
     shaper = WaveShaper(plan())
     shaper.learn(result(10, {2: 10}, {1: 0.005, 2: 0.005}))
+    assert shaper.layout(10, 2).components == (("spout",), ("x", "store"), ())
     assert shaper.layout(10, 2).slots == (1, 1, 0)
-    assert shaper.layout(10_000, 2).slots == (1, 2, 0)
+    shaper.learn(result(10, {}, {1: 0.01}))
+    assert shaper.layout(10_000, 2).slots == (1, 2, 0), "what was left out before it is left out again"
 
 
 def test_a_spout_on_the_driver_may_leave_nothing_for_spark() -> None:

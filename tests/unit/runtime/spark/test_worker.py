@@ -1,35 +1,49 @@
-"""What a Python worker keeps from task to task is no burden to the garbage collector."""
+"""What a Python worker of Spark keeps from task to task."""
 
 from __future__ import annotations
 
 import gc
 import pickle
+import threading
+import weakref
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from stormline import compile_topology
 from stormline.runtime.spark import worker
-from tests.kits.components import Store, line, numbers
+from stormline.runtime.spark.worker import environment
+from tests.kits.components import Batch, eventually, line, numbers
 
 
 @pytest.fixture(autouse=True)
-def as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_ENVIRONMENTS", {})
-    monkeypatch.setattr(worker, "_frozen", False)
-    monkeypatch.setattr(gc, "set_threshold", lambda threshold: None)
+def as_before() -> Iterator[None]:
+    threshold = gc.get_threshold()
+    yield
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+    while worker._ENVIRONMENTS:
+        worker._ENVIRONMENTS.popitem()[1].close()
 
 
-def test_what_the_first_task_has_left_is_looked_through_no_more_and_what_later_topologies_leave_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    frozen: list[str] = []
-    done: list[str] = []
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(done[-1]))
-    topology = line("t", numbers(6, 3), 5, lambda b: b.set_bolt("store", Store("t")).global_grouping("spout"))
-    payload = SimpleNamespace(value=pickle.dumps((compile_topology(topology), 1, {}, None)))
-    for run in ["t/1", "t/1", "t/1", "t/2", "t/2"]:
-        worker.environment(run, payload)  # type: ignore[arg-type]
-        done.append(run)
-    assert frozen == ["t/1"]
-    assert list(worker._ENVIRONMENTS) == ["t/2"]
+def payload() -> Any:
+    topology = line("t", numbers(6), 5, lambda b: b.set_bolt("x", Batch()).shuffle_grouping("spout"))
+    return SimpleNamespace(value=pickle.dumps((compile_topology(topology).for_executors(), 1, {}, None)))
+
+
+def test_after_a_task_the_collector_looks_at_nothing_that_was_loaded_before() -> None:
+    environment("a run", payload())
+    assert len(gc.get_objects()) < gc.get_freeze_count() / 10
+
+
+def test_what_an_earlier_run_has_left_goes_when_others_come() -> None:
+    earlier: Any = environment("a run", payload())
+    earlier.cycle = earlier
+    gone = weakref.ref(earlier)
+    del earlier
+    environment("the next run", payload())
+    eventually(lambda: sum(thread.name == "stormline-t-calls" for thread in threading.enumerate()) == 1)
+    assert environment("the last run", payload()) is environment("the last run", payload())
+    assert gone() is None
