@@ -13,6 +13,7 @@ SPARK = "Structured Streaming"
 STORED = "GlobalCount, 9 tuples a transaction, into SQLite"
 KEYS = "keys/s"
 RECORDS = "records/s"
+ROWS_A_SECOND = "rows/s"
 BARE_COMMITS = "confluent-kafka's transactional produces"
 BARE_KAFKA = "confluent-kafka alone, 2 processes"
 
@@ -64,6 +65,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("K4b", "K4", "the same, p99", f"{SPARK}, p50", "ms", 1, at_most=True),
     Goal("K5a", "K5", "10 records written to Kafka, each by itself", BARE_COMMITS, TRANSACTIONS, 0.8),
     Goal("K5b", "K5", "the same in groups", BARE_COMMITS, TRANSACTIONS, 3),
+    Goal("T1", "T1", "batches of 100,000 rows by two-phase commit", "psycopg's COPY and COMMIT", ROWS_A_SECOND, 0.7),
+    Goal("T2", "T2", "10 rows by two-phase commit", "psycopg's PREPARE, COMMIT PREPARED", TRANSACTIONS, 0.5),
 )
 
 ROWS: tuple[str, ...] = tuple(dict.fromkeys(goal.row for goal in GOALS))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.topology.context import TopologyContext
 from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBatchBolt
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 from stormline.topology.two_phase_bolt import TwoPhaseCommitter
 
 if TYPE_CHECKING:
@@ -36,6 +37,19 @@ class TwoPhaseCommitBolt(TwoPhaseCommitter, IBatchBolt):
             tup (Tuple): what has arrived.
         """
         self.turn.invoke(tup)
+
+    def execute_rows(self, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Write many tuples of one stream at once, as the engine gives them; a subclass's own `execute` gets each.
+
+        Args:
+            rows (Sequence[list[Any]]): the values of each tuple, its attempt first.
+            source (TupleSource): who emitted them.
+        """
+        if type(self).execute is TwoPhaseCommitBolt.execute:
+            self.turn.invoke_rows(rows, source)
+            return
+        for values in rows:
+            self.execute(Tuple(values, source))
 
     def finish_batch(self) -> None:
         """Pre-commit what was written for this attempt."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stormline.topology.errors import InvalidComponent
 from stormline.topology.topology import Component
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 from stormline.topology.two_phase_commit import Semantic, TwoPhaseCommitSink
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ class SinkTurn(Protocol):
     @abstractmethod
     def invoke(self, tup: Tuple) -> None:
         """Write one tuple; the first begins the transaction."""
+
+    @abstractmethod
+    def invoke_rows(self, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Write many tuples of one stream; the first begins the transaction."""
 
     @abstractmethod
     def invoke_batch(self, batch: pyarrow.RecordBatch) -> None:
@@ -48,6 +53,9 @@ class TwoPhaseCommitter:
 
     def __init__(self, sink: TwoPhaseCommitSink, semantic: Semantic = Semantic.EXACTLY_ONCE) -> None:
         if not isinstance(sink, TwoPhaseCommitSink):
+            refusal = getattr(sink, "no_two_phase_sink", None)
+            if isinstance(refusal, str):
+                raise InvalidComponent(refusal)
             got = f"the class {sink.__name__}" if isinstance(sink, type) else f"a {type(sink).__name__}"
             raise InvalidComponent(
                 f"{type(self).__name__} got {got} as its sink, expected an object of a kind of TwoPhaseCommitSink"

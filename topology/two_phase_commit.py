@@ -8,7 +8,7 @@ fixes its batch, before the first of them is committed: that is the decision. Af
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from stormline.topology.component import Conf
 from stormline.topology.context import TopologyContext
 from stormline.topology.transaction_label import TransactionLabel
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 
 if TYPE_CHECKING:
     import pyarrow
@@ -115,6 +115,20 @@ class TwoPhaseCommitSink(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no invoke(transaction, tup), which tuples are given to")
 
+    def invoke_rows(self, transaction: Any, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Write many tuples of one stream at once; `invoke` of each, unless overridden.
+
+        A sink that keeps rows until there are many is several times as fast with it. Where a subclass overrides
+        `invoke` only, that is what is called.
+
+        Args:
+            transaction (Any): what `begin_transaction` returned.
+            rows (Sequence[list[Any]]): the values of each tuple, its attempt first; they are the sink's own.
+            source (TupleSource): who emitted them; `source.fields` names their values.
+        """
+        for values in rows:
+            self.invoke(transaction, Tuple(values, source))
+
     def invoke_batch(self, transaction: Any, batch: pyarrow.RecordBatch) -> None:
         """Write a record batch, where the sink is declared in a `TwoPhaseCommitArrowBolt`.
 
@@ -208,3 +222,9 @@ class TwoPhaseCommitSink(ABC):
             prefix (str): the beginning of their labels' texts.
         """
         return None
+
+
+def takes_rows(sink: TwoPhaseCommitSink) -> bool:
+    """Return whether tuples are to be given to `invoke_rows`: not where a subclass has overridden `invoke` since."""
+    made_in = {name: i for i, of in reversed([*enumerate(type(sink).__mro__)]) for name in vars(of)}
+    return made_in["invoke_rows"] <= made_in["invoke"]

@@ -38,6 +38,7 @@ RUNS: tuple[Run, ...] = (
     Run(("K3",), "kafka_stored"),
     Run(("K4",), "kafka_latency"),
     Run(("K5",), "kafka_commits"),
+    Run(("T1", "T2"), "prepared_loads"),
     Run(("P11",), "first_commit"),
     Run(("S6",), "killed_driver"),
 )

@@ -22,6 +22,7 @@ POSTGRESQL = {
     "fsync": "on",
     "shared_buffers": "256MB",
     "max_wal_size": "4GB",
+    "max_prepared_transactions": "256",
     "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "60s",
 }

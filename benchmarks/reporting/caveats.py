@@ -36,6 +36,9 @@ CAVEATS: tuple[str, ...] = (
     "records' values are not decoded.",
     "K4: one process sends and receives for either side. Structured Streaming may write records twice, ours not.",
     "K5: the bare producer writes nothing but the records; ours writes the ledger's record with them.",
+    "T1: both sides make the same numbered rows anew. By hand each process commits its half by itself: a batch is "
+    "never visible as a whole, nor in order, and nothing is prepared, recorded, or found again after a crash.",
+    "T2: ours prepares on an executor while the driver commits, in order, and records each commit in ZooKeeper.",
     "S6: seconds from SIGKILL to the first new commit that another process sees in SQLite, with Python, the JVM and "
     "Spark to be started anew by both, one right after the other.",
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
+from stormline.bolts.two_phase_commit import TwoPhaseCommitBolt
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.gathered import pack_gathered
@@ -34,9 +35,13 @@ Share = tuple[Tuples, TupleSource]
 
 
 def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> None:
-    """Let a BatchBolt execute tuples, one by one or as a record batch, however they were emitted."""
+    """Let a BatchBolt execute tuples, one by one, many at once or as a record batch, however they were emitted."""
     if isinstance(bolt, IArrowBatchBolt):
         bolt.execute_batch(delivered(tuples, source))
+        return
+    if isinstance(bolt, TwoPhaseCommitBolt):
+        for rows in rows_of(tuples):
+            bolt.execute_rows(rows, source)
         return
     execute = bolt.execute
     for rows in rows_of(tuples):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.runtime.messages.sink_handle import SinkHandle
@@ -12,8 +12,8 @@ from stormline.runtime.tasks.sink_answers import checked_outcome
 from stormline.topology.errors import FailedException, HandleUnusable, SerializationError
 from stormline.topology.serialization import Registry
 from stormline.topology.transaction_label import TransactionLabel
-from stormline.topology.tuples import Tuple
-from stormline.topology.two_phase_commit import CommitOutcome, Semantic, TwoPhaseCommitSink
+from stormline.topology.tuples import Tuple, TupleSource
+from stormline.topology.two_phase_commit import CommitOutcome, Semantic, TwoPhaseCommitSink, takes_rows
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,18 +54,26 @@ class TaskSinkTurn:
         """Write one tuple."""
         self._write(self._sink.invoke, tup)
 
+    def invoke_rows(self, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Write many tuples of one stream."""
+        if takes_rows(self._sink):
+            self._write(self._sink.invoke_rows, rows, source)
+            return
+        for values in rows:
+            self._write(self._sink.invoke, Tuple(values, source))
+
     def invoke_batch(self, batch: pyarrow.RecordBatch) -> None:
         """Write a record batch."""
         self._write(self._sink.invoke_batch, batch)
 
-    def _write(self, invoke: Callable[[Any, Any], None], rows: Any) -> None:
+    def _write(self, invoke: Callable[..., None], *rows: Any) -> None:
         if self._swallows or self._given_up:
             return
         try:
             if not self._begun:
                 self._transaction = self._sink.begin_transaction(self._label)
                 self._begun = True
-            invoke(self._transaction, rows)
+            invoke(self._transaction, *rows)
         except Exception as error:
             if self._semantic is not Semantic.NONE:
                 raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stormline.spouts.kafka.settings import is_secret
 from stormline.state.kafka.errors import InvalidKafkaSink
+from stormline.state.kafka.two_phase import cannot_prepare
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
 from stormline.topology.errors import MissingExtra
@@ -87,6 +88,11 @@ class KafkaSink:
 
     def __deepcopy__(self, memo: Any) -> KafkaSink:
         return self
+
+    @property
+    def no_two_phase_sink(self) -> str:
+        """Why a `TwoPhaseCommitBolt` does not take it, and what does."""
+        return cannot_prepare(f"a TwoPhaseCommitBolt got {self}", self.servers, "topic")
 
     def ledger_of(self, topology: str) -> str:
         """Return the name of the ledger's topic.

@@ -11,7 +11,7 @@ import psycopg
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.postgresql_connection import PostgreSQLConnection
 from stormline.state.sql_text import statement
-from stormline.state.xa import ledger
+from stormline.state.xa import ledger, postgresql_binary
 from stormline.state.xa.connection import GRANT, locked
 from stormline.topology.transaction_label import TransactionLabel
 from stormline.topology.two_phase_commit import CommitOutcome
@@ -19,6 +19,7 @@ from stormline.topology.two_phase_commit import CommitOutcome
 _LOCK = 7_766_271_020  # any number: of those who make the ledger
 # The ledger's row is written only where something else was: it is what gives a transaction its number.
 _INSERT = ledger.insert("clock_timestamp()", "WHERE txid_current_if_assigned() IS NOT NULL")
+_INSERT_AND_PREPARE = f"{ledger.insert('clock_timestamp()', '')}; PREPARE TRANSACTION %s"
 _INSERT_ID = ledger.insert("clock_timestamp()", "ON CONFLICT DO NOTHING")
 _LISTED = (
     "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts "
@@ -33,6 +34,9 @@ class PreparingPostgreSQL(PostgreSQLConnection):
 
     def __init__(self, dsn: str, password: str | None, timeout_secs: float, store: str, lock_secs: float) -> None:
         super().__init__(dsn, password, timeout_secs, store, reads=True)
+        self._held: dict[str, dict[str, str]] = {}
+        self._copied = False
+        self._as_text: set[str] = set()
         try:
             self._settings["lock_timeout"] = max(1, int(lock_secs * 1000))
             with self._told("looking at the ledger"):
@@ -87,31 +91,77 @@ class PreparingPostgreSQL(PostgreSQLConnection):
 
     def start(self, label: TransactionLabel) -> None:
         """Begin a transaction."""
+        self._held.clear()
+        self._copied = False
         self.begin()
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write rows into a table, by COPY."""
+        """Write rows into a table, by COPY; many in binary, where that is the same."""
+        with self._told(f"writing table {table!r}"):
+            if len(rows) < postgresql_binary.ROWS_MIN or not self._copied_in_binary(table, columns, rows):
+                self._copy(table, columns, rows, None)
+        self._copied = True
+
+    def _copied_in_binary(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+        if table in self._as_text:
+            return False
+        types = postgresql_binary.binary_types(columns, self._types(table))
+        if types is None or not postgresql_binary.fit(types, rows):
+            return False
+        try:
+            with self._db.transaction():  # a savepoint
+                self._copy(table, columns, rows, types)
+        except postgresql_binary.CANNOT:
+            self._as_text.add(table)
+            return False
+        return True
+
+    def _copy(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], types: Sequence[str] | None
+    ) -> None:
         text = statement(
-            "COPY $table ($columns) FROM STDIN", table=self.dialect.name(table), columns=self.dialect.names(columns)
+            "COPY $table ($columns) FROM STDIN$how",
+            table=self.dialect.name(table),
+            columns=self.dialect.names(columns),
+            how=" (FORMAT BINARY)" if types else "",
         )
-        with self._told(f"writing table {table!r}"), self._db.cursor() as cursor, cursor.copy(text.encode()) as copy:
+        with self._db.cursor() as cursor, cursor.copy(text.encode()) as copy:
+            if types:
+                copy.set_types(types)
             write_row = copy.write_row
             for row in rows:
                 write_row(row)
 
+    def _types(self, table: str) -> dict[str, str]:
+        """Return the type of each column of a table, which nobody can change before the transaction's end."""
+        if table not in self._held:
+            self._run(statement("LOCK TABLE $table IN ROW EXCLUSIVE MODE", table=self.dialect.name(table)))
+            self._held[table] = {name: kind for name, (kind, _) in self._columns(table).items()}
+        return self._held[table]
+
     def prepare(self, label: TransactionLabel) -> bool:
-        """Write the ledger's row, and prepare."""
+        """Write the ledger's row, and prepare; in one round trip where it is known that something was written."""
         with self._told(f"preparing transaction {label}"):
             row = [label.scope, label.txid, label.number, self.database_id]
-            if not self._db.execute(_INSERT.encode(), row).rowcount:
+            if self._copied:
+                cursor = psycopg.ClientCursor(self._db)
+                self._prepared(cursor.execute(_INSERT_AND_PREPARE.encode(), [*row, self._gid(label)]))
+            elif self._db.execute(_INSERT.encode(), row).rowcount:
+                self.prepare_as(self._gid(label))
+            else:
                 self._run("ROLLBACK")
                 return False
-            self.prepare_as(self._gid(label))
             return True
 
     def prepare_as(self, gid: str) -> None:
         """Prepare what is under way; of a transaction that has failed the server says so only in the tag."""
-        answer = self._db.execute(f"PREPARE TRANSACTION '{gid}'".encode(), prepare=False).statusmessage
+        self._prepared(self._db.execute(f"PREPARE TRANSACTION '{gid}'".encode(), prepare=False))
+
+    def _prepared(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Look at what the last statement was answered by."""
+        while cursor.nextset():
+            pass
+        answer = cursor.statusmessage
         if answer != "PREPARE TRANSACTION":
             raise StoreFailed(
                 f"{self._store} answered PREPARE TRANSACTION by {answer}: nothing is stored; a statement had failed "

@@ -6,6 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stormline.state.columns import check_name
@@ -14,14 +15,15 @@ from stormline.state.store import Store
 from stormline.state.xa.connection import PreparingConnection
 from stormline.state.xa.ledger import FORGET_EVERY, KEPT_TXIDS
 from stormline.topology.errors import shown
+from stormline.topology.fields import Fields
 from stormline.topology.transaction_label import TransactionLabel
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 from stormline.topology.two_phase_commit import CommitOutcome, PreparedTransaction, TwoPhaseCommitSink
 
 if TYPE_CHECKING:
     import pyarrow
 
-ROWS_MAX = 10_000
+ROWS_MAX = 25_000
 """So many rows wait in memory before they are sent."""
 
 Rows = Sequence[Sequence[Any]]
@@ -33,13 +35,25 @@ log = logging.getLogger("stormline")
 
 @dataclass(slots=True)
 class SQLTransaction:
-    """One transaction that is being written."""
+    """One transaction that is being written.
+
+    `rows` wait: of tuples with these `fields`, of which `columns` are written, whose values are at `places`.
+    """
 
     label: TransactionLabel
     connection: PreparingConnection
+    fields: Fields | None = None
     columns: Sequence[str] = ()
-    rows: list[Sequence[Any]] = field(default_factory=list)
+    places: Sequence[int] = ()
+    rows: list[list[Any]] = field(default_factory=list)
     prepares: bool = False
+
+
+def taken(rows: Rows, places: Sequence[int]) -> Rows:
+    """Return the values at some places of each row."""
+    if len(places) > 1:
+        return list(map(itemgetter(*places), rows))
+    return [tuple(row[i] for i in places) for row in rows]
 
 
 class SQLTwoPhaseSink(TwoPhaseCommitSink):
@@ -133,22 +147,31 @@ class SQLTwoPhaseSink(TwoPhaseCommitSink):
         return SQLTransaction(label, connection)
 
     def invoke(self, transaction: SQLTransaction, tup: Tuple) -> None:
-        """Keep a tuple's values behind its attempt, until there are many.
+        """Keep a tuple's values, until there are many.
 
         Args:
             transaction (SQLTransaction): what `begin_transaction` returned.
             tup (Tuple): what has arrived.
         """
-        if self.columns is None:
-            names: Sequence[str] = tup.fields
-            row = tup.values[1:]
-        else:
-            names = self.columns
-            row = [tup.get_value_by_field(name) for name in names]
-        if names is not transaction.columns and list(names) != list(transaction.columns):
+        self._keep(transaction, tup.fields, (tup.values,))
+
+    def invoke_rows(self, transaction: SQLTransaction, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Keep the values of tuples, until there are many.
+
+        Args:
+            transaction (SQLTransaction): what `begin_transaction` returned.
+            rows (Sequence[list[Any]]): the values of each tuple, its attempt first.
+            source (TupleSource): who emitted them.
+        """
+        self._keep(transaction, source.fields, rows)
+
+    def _keep(self, transaction: SQLTransaction, fields: Fields, rows: Sequence[list[Any]]) -> None:
+        if fields is not transaction.fields and fields != transaction.fields:
             self._flush(transaction)
-            transaction.columns = names
-        transaction.rows.append(row)
+            transaction.columns = list(fields[1:] if self.columns is None else self.columns)
+            transaction.places = [fields.field_index(name) for name in transaction.columns]
+            transaction.fields = fields
+        transaction.rows += rows
         if len(transaction.rows) >= ROWS_MAX:
             self._flush(transaction)
 
@@ -161,14 +184,15 @@ class SQLTwoPhaseSink(TwoPhaseCommitSink):
         """
         self._flush(transaction)
         names = list(batch.schema.names if self.columns is None else self.columns)
-        rows = list(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
-        self._write_rows(transaction, names, rows)
+        for begin in range(0, batch.num_rows, ROWS_MAX):
+            part = batch.slice(begin, ROWS_MAX)
+            rows = list(zip(*(part.column(name).to_pylist() for name in names), strict=True))
+            self._write_rows(transaction, names, rows)
 
     def _flush(self, transaction: SQLTransaction) -> None:
         rows, transaction.rows = transaction.rows, []
         if rows:
-            names = list(transaction.columns)
-            self._write_rows(transaction, names if self.columns else names[1:], rows)
+            self._write_rows(transaction, transaction.columns, taken(rows, transaction.places))
 
     def _write_rows(self, transaction: SQLTransaction, columns: Sequence[str], rows: Rows) -> None:
         if self.write is None:

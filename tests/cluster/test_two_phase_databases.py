@@ -298,6 +298,39 @@ def test_many_rows_and_several_streams_of_other_fields(base: TwoPhaseDatabase) -
     assert [tuple(found[0])] == [(ROWS_MAX + 7, -1, ROWS_MAX + 4, ROWS_MAX + 6)]
 
 
+MANY = 1500
+
+
+@pytest.mark.parametrize(
+    ("values", "stored"),
+    [
+        (lambda i: (f"w{i}", i), ("w7", 7)),
+        (lambda i: (i, i), ("7", 7)),
+        (lambda i: (f"w{i}", str(i)), ("w7", 7)),
+        (lambda i: (f"w{i}", 7 if i == 7 else None), ("w7", 7)),
+    ],
+    ids=["of their types", "a number as text", "a text as number", "nothing"],
+)
+def test_many_rows_are_stored_as_few_are_whatever_their_types(
+    base: TwoPhaseDatabase, sink: SQLTwoPhaseSink, values: Any, stored: Any
+) -> None:
+    for txid in (1, 2):  # the second goes as the first had to
+        assert sink.commit(base.prepared(sink, *map(values, range(MANY)), txid=txid)) is DONE
+    assert len(base.rows()) == 2 * MANY
+    assert base.rows().count(stored) == 2
+
+
+def test_among_many_rows_one_that_the_table_does_not_take_stops_the_topology(base: TwoPhaseDatabase) -> None:
+    base.sql("CREATE TABLE narrow (who varchar(5), amount integer)")
+    good = [(f"w{i}", i) for i in range(MANY)]
+    for bad in (("w", 2**31), ("w", -(2**40)), ("too long", 1)):
+        with pytest.raises(StoreFailed, match="fails in writing table 'narrow': "):
+            base.prepared(base.sink("narrow"), *good, bad)
+    assert base.left() == []
+    assert base.sink().commit(base.prepared(base.sink("narrow"), *good, ("last", 2**31 - 1))) is DONE
+    assert base.sql("SELECT count(*), max(amount) FROM narrow") in ([(MANY + 1, 2**31 - 1)], ((MANY + 1, 2**31 - 1),))
+
+
 def test_record_batches_are_written(base: TwoPhaseDatabase) -> None:
     sink = base.sink(columns=None)
     transaction = sink.begin_transaction(base.label())

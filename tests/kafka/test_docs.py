@@ -29,6 +29,7 @@ def test_the_page_and_the_example_count_every_committed_word_once(
 ) -> None:
     kafka_words.write(kafka.servers, kafka_words.SENTENCES)
     kafka.topic(name="words")
+    kafka.topic(name="copies")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "kafka.md").read_text(encoding="utf-8"), re.DOTALL)
     script = tmp_path / "as_on_the_page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
@@ -40,6 +41,7 @@ def test_the_page_and_the_example_count_every_committed_word_once(
     assert done.stdout == f"{sorted(COUNTS.items())}\n"
     written = Counter(json.loads(message.value())["word"] for message in messages(kafka, "words"))
     assert written == COUNTS
+    assert Counter(message.value().decode() for message in messages(kafka, "copies")) == COUNTS
 
     monkeypatch.setenv("KAFKA_SERVERS", kafka.servers)
     monkeypatch.setenv("KAFKA_WORDS_DATABASE", str(tmp_path / "example.sqlite"))

@@ -23,7 +23,7 @@ from benchmarks.reporting.caveats import CAVEATS
 from benchmarks.topologies import global_count, words
 from benchmarks.topologies.synthetic import GATES, Gate
 from benchmarks.topologies.synthetic import words as synthetic_words
-from stormline import InProcessCluster, Topology
+from stormline import InProcessCluster, Topology, TransactionAttempt
 
 
 def test_word_i_is_that_of_the_other_engines() -> None:
@@ -84,6 +84,33 @@ def runs_and_stores(build: Callable[[str], Topology], stored: Callable[[str], in
         assert len(stream.latencies(3)) == 3
         assert stored(topology.id) == 8 * batch_tuples
     assert not stream.handle.running
+
+
+def test_both_sides_load_the_same_numbered_rows() -> None:
+    pytest.importorskip("psycopg", reason="stormline[postgresql] is optional")
+    from benchmarks.measuring.bare_loads import rows_of
+    from benchmarks.topologies.prepared import RowsEmitter, first_row
+
+    class Collected:
+        def __init__(self) -> None:
+            self.rows: list[list[Any]] = []
+
+        def emit_all(self, rows: list[list[Any]]) -> None:
+            self.rows += rows
+
+    emitted: Any = Collected()
+    for batch in range(2):
+        for task in range(2):
+            RowsEmitter(2, 1_500).emit_partition_batch(TransactionAttempt(1, 1), emitted, task, batch + 1)
+    bare = [
+        row
+        for batch in range(2)
+        for task in range(2)
+        for some in rows_of(first_row(batch, 2, 1_500, task), 1_500)
+        for row in some
+    ]
+    assert [tuple(row[1:]) for row in emitted.rows] == bare
+    assert [row[0] for row in bare] == list(range(6_000))
 
 
 def test_the_bare_loops_count_what_they_make() -> None:

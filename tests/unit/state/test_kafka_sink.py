@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from stormline.errors import InvalidKafkaSink
-from stormline.state.kafka import KafkaSink
+from stormline import Semantic, TwoPhaseCommitArrowBolt, TwoPhaseCommitBolt
+from stormline.errors import InvalidComponent, InvalidKafkaSink
+from stormline.state.kafka import KafkaSink, KafkaTwoPhaseSink
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,24 @@ def test_a_ledger_is_named_after_the_topology_unless_it_has_a_name_and_must_be_a
     assert KafkaSink("host:9092", ledger="mine").ledger_of("words") == "mine"
     with pytest.raises(InvalidKafkaSink, match=r"the ledger 'l+' has 250 characters, at most 249 .*ledger='…'"):
         KafkaSink("host:9092", ledger="l" * 250).ledger_of("words")
+
+
+USE = (
+    r"Use KafkaCommitter\(KafkaSink\('host:9092'\), '{}', value=…, key=…\) as the bolt: it writes each transaction, "
+    "at the commit,"
+)
+
+
+def test_who_looks_for_flinks_two_phase_sink_is_told_why_there_is_none_and_what_to_use() -> None:
+    why = r"^KafkaTwoPhaseSink\('host:9092', 'orders'\): Kafka has no prepared transaction that outlives its producer: "
+    with pytest.raises(InvalidKafkaSink, match=why + ".*" + USE.format("orders")):
+        KafkaTwoPhaseSink("host:9092", "orders", transactional_id_prefix="orders", timeout_ms=900_000)
+
+
+@pytest.mark.parametrize("bolt", [TwoPhaseCommitBolt, TwoPhaseCommitArrowBolt])
+@pytest.mark.parametrize("semantic", Semantic)
+def test_a_kafka_sink_behind_a_two_phase_bolt_is_refused_with_the_committer_to_use(bolt: Any, semantic: Any) -> None:
+    """Flink calls its own a KafkaSink, too."""
+    why = "^a TwoPhaseCommitBolt got kafka:host:9092: Kafka has no prepared transaction"
+    with pytest.raises(InvalidComponent, match=why + ".*" + USE.format("topic")):
+        bolt(KafkaSink("host:9092"), semantic)

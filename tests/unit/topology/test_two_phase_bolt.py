@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from stormline.bolts.two_phase_commit import TwoPhaseCommitBolt
+from stormline.runtime.tasks.sink_turn import TaskSinkTurn
 from stormline.topology.errors import InvalidComponent
+from stormline.topology.fields import Fields
+from stormline.topology.serialization import Registry
 from stormline.topology.transaction_label import TransactionLabel
-from stormline.topology.two_phase_commit import CommitOutcome, Semantic, TwoPhaseCommitSink
+from stormline.topology.tuples import Tuple, TupleSource
+from stormline.topology.two_phase_commit import CommitOutcome, Semantic, TwoPhaseCommitSink, takes_rows
 
 
 class _Sink(TwoPhaseCommitSink):
@@ -57,3 +61,69 @@ def test_a_semantic_can_be_named_by_its_text_and_others_are_refused() -> None:
     message = r"semantic = 'twice', expected one of Semantic.EXACTLY_ONCE, Semantic.AT_LEAST_ONCE, Semantic.NONE"
     with pytest.raises(InvalidComponent, match=message):
         TwoPhaseCommitBolt(_Sink(), "twice")  # type: ignore[arg-type]
+
+
+class _Kept(_Sink):
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def invoke(self, transaction: Any, tup: Tuple) -> None:
+        self.calls.append(tup.values)
+
+
+class _KeptByRows(_Kept):
+    def invoke_rows(self, transaction: Any, rows: Any, source: TupleSource) -> None:
+        self.calls.append((rows, source.fields[1]))
+
+
+class _Filtered(_KeptByRows):
+    def invoke(self, transaction: Any, tup: Tuple) -> None:
+        if tup.values[1] > 1:
+            super().invoke(transaction, tup)
+
+
+ROWS: list[list[Any]] = [["attempt", 1], ["attempt", 2]]
+SOURCE = TupleSource("spout", "default", 1, Fields("tx", "n"))
+
+
+def _turn(sink: TwoPhaseCommitSink) -> TaskSinkTurn:
+    label = TransactionLabel("a-b", 1, 1, 1, 1, 1)
+    return TaskSinkTurn("sink", sink, Semantic.EXACTLY_ONCE, label, Registry(), decided=False)
+
+
+def test_a_sink_is_given_many_rows_at_once_where_it_takes_them() -> None:
+    plain, by_rows = _Kept(), _KeptByRows()
+    for sink in (plain, by_rows):
+        _turn(sink).invoke_rows(ROWS, SOURCE)
+    assert plain.calls == ROWS
+    assert by_rows.calls == [(ROWS, "n")]
+
+
+def test_a_subclass_that_overrides_invoke_alone_is_given_each_tuple() -> None:
+    """Else what it says there would be gone past in silence."""
+    sink = _Filtered()
+    _turn(sink).invoke_rows(ROWS, SOURCE)
+    assert sink.calls == [["attempt", 2]]
+    assert [takes_rows(each) for each in (_Kept(), _KeptByRows(), _Filtered(), _Sink())] == [False, True, False, True]
+
+
+def test_rows_are_invoked_one_by_one_unless_a_sink_says_otherwise() -> None:
+    sink = _Kept()
+    sink.invoke_rows(None, ROWS, SOURCE)
+    assert sink.calls == ROWS
+
+
+def test_a_bolt_that_overrides_execute_executes_each_tuple_of_many() -> None:
+    class Filtering(TwoPhaseCommitBolt):
+        def execute(self, tup: Tuple) -> None:
+            if tup.values[1] > 1:
+                super().execute(tup)
+
+    kept = {}
+    for kind in (TwoPhaseCommitBolt, Filtering):
+        sink = kept[kind] = _KeptByRows()
+        bolt = kind(sink)
+        bolt.turn = _turn(sink)
+        bolt.execute_rows(ROWS, SOURCE)
+    assert kept[TwoPhaseCommitBolt].calls == [(ROWS, "n")]
+    assert kept[Filtering].calls == [["attempt", 2]]
