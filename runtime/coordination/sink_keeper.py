@@ -134,13 +134,14 @@ class SinkKeeper:
         return self._env.sinks.calls(attempt) if self._wave_waits else []
 
     def close(self) -> None:
-        """Abort what is left, and end."""
+        """Abort what is left, and what was left behind: nobody may start this topology for long. Then end."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
-        if self._left:
-            with self._settles:
-                self._abort_left()
+        with self._settles:
+            self._abort_left()
+            for component in self._components:
+                self._sweep(component)
 
     # ------------------------------------------------------------------------------------ in other threads
 

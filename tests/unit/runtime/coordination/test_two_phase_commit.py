@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from stormline import (
     InProcessCluster,
     MemoryTransactionalSpout,
     TransactionalTopologyBuilder,
+    TransactionLabel,
     TwoPhaseCommitBolt,
 )
 from stormline.runtime.errors import Fenced, SinkMissing, TopologyChanged, TopologyFailed
@@ -170,6 +172,20 @@ def test_what_a_zombie_pre_commits_late_is_swept() -> None:
         sink._memory.prepared[late] = [("a zombie's",)]
         eventually(lambda: sink.prepared == [])
     settled(sink)
+
+
+def test_what_another_execution_has_pre_committed_does_not_outlive_the_topology() -> None:
+    """R5: Spark has run a task again, whose worker had died, and told nobody; the next sweep would be long after."""
+    sink, server = fresh("outlives"), MemoryStateServer()
+    with InProcessCluster(server) as cluster:
+        config = {**CONFIG, "topology.sink.sweep.secs": 600}
+        cluster.submit_topology("t", config, sunk(sink, tasks=1)).await_drained(60)
+        counted = TransactionLabel.read(sink.committed[-1])
+        assert counted is not None
+        died = replace(counted, execution=counted.execution ^ 1).text
+        sink._memory.prepared[died] = [("a dead worker's",)]
+    settled(sink)
+    assert sink.aborted == [died]
 
 
 def test_a_sink_that_cannot_list_is_left_what_nobody_reported() -> None:
