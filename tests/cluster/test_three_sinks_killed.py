@@ -57,11 +57,15 @@ Kill = tuple[str, str, str]
 
 
 def schedule(pick: random.Random) -> list[Kill]:
-    """Return what is killed, and at which point: each driver that dies as it recovers stands for two."""
+    """Return what is killed, and at which point.
+
+    Each driver that dies as it recovers stands for two: the one before it has died before a commit.
+    """
     executors, driver = (PREPARE, PREPARED), (COMMIT, COMMITTED)
-    kills = [("driver", sink, moment) for sink in SINKS for moment in driver]
+    kills = [("driver", sink, COMMITTED) for sink in SINKS]
     kills += [("recovering driver", sink, "abort") for sink in SINKS]
-    kills += [("worker", sink, moment) for sink in SINKS for moment in executors for _ in range(3)]
+    kills += [("worker", sink, moment) for sink in SINKS for moment in (*executors, PREPARED) for _ in range(2)]
+    kills += [("worker", sink, PREPARE) for sink in SINKS]
     for server in (POSTGRESQL, MARIADB):
         kills += [(server, server, moment) for moment in (*executors, *driver) for _ in range(2)]
     kills += [("front", STARROCKS, COMMIT), ("front", STARROCKS, PREPARED)]

@@ -68,9 +68,10 @@ PROOF = (
         ("tests/cluster/test_sources_killed.py", "tests/cluster/test_stream_sink_killed.py"),
         in_real_time=True,
     ),
+    Part("killed three sinks", ("tests/cluster/test_three_sinks_killed.py",), in_real_time=True, secs_max=1800.0),
     Part(
         "killed sinks",
-        ("tests/cluster/test_t*_killed.py", "tests/cluster/test_transfers_xa.py", "tests/starrocks"),
+        ("tests/cluster/test_two_phase_killed.py", "tests/cluster/test_transfers_xa.py", "tests/starrocks"),
         in_real_time=True,
     ),
     Part("cluster", ("tests/cluster",), in_real_time=True),
