@@ -2,7 +2,7 @@
 
 As text a value is given to the column's type, which takes it or refuses it. In binary psycopg makes the column's type
 of it, and raises where it cannot: then all go as text, and the server decides. But of a number that is too large for an
-integer psycopg sends the last bits, without a word: those are looked at before.
+integer psycopg sends the last bits, and True as 1, without a word: those are looked at before.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _KNOWN_AS: Mapping[str, str] = {
 }
 """What psycopg calls a column's type."""
 _BITS = {"int4": 31, "int2": 15}
+_NUMBERS = frozenset({"int8", "int4", "int2", "float8"})
 
 
 def binary_types(columns: Sequence[str], declared: Mapping[str, str]) -> list[str] | None:
@@ -47,6 +48,8 @@ def binary_types(columns: Sequence[str], declared: Mapping[str, str]) -> list[st
 def fit(types: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
     """Return whether psycopg sends all numbers of these rows as they are, or raises."""
     for i, kind in enumerate(types):
+        if kind in _NUMBERS and bool in set(map(type, map(itemgetter(i), rows))):
+            return False
         if kind in _BITS:
             numbers = [value for value in map(itemgetter(i), rows) if isinstance(value, int)]
             limit = 1 << _BITS[kind]

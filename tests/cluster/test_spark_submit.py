@@ -206,7 +206,8 @@ def test_a_compiled_topology_runs_on_two_workers_and_goes_on_when_submitted_agai
         assert re.fullmatch(r"cluster-sum/\d+/[0-9a-f]{32}", job["jobGroup"])
         assert re.fullmatch(r"cluster-sum: wave \d+, txids? \d+(–\d+)?", job["description"])
         names = [f"{job['description']}: {component}" for component in ("double", "total")]
-        assert stages in (names, names[:1]), "a later wave may leave a stage of few tuples to the commit"
+        # A later wave may leave a stage of few tuples to the commit, or be one stage in one task.
+        assert stages in (names, names[:1], [f"{names[0]}, total"])
         assert job["name"] == stages[-1]
     assert any(len(stages) == 2 for _, stages in waves)
 

@@ -86,4 +86,5 @@ STARROCKS_KILLED = (
 THREE_SINKS = "tests/cluster/test_three_sinks_killed.py::"
 TRANSFERS = "tests/cluster/test_transfers_xa.py::"
 TWO_PHASE = "tests/unit/runtime/coordination/test_two_phase_commit.py::"
+TWO_PHASE_CHANGES = "tests/unit/runtime/coordination/test_two_phase_changes.py::"
 TWO_PHASE_KILLED = "tests/cluster/test_two_phase_killed.py::"

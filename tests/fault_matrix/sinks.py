@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.fault_matrix.node_ids import SINK_SWEEPS, THREE_SINKS, TRANSFERS, TWO_PHASE, TWO_PHASE_KILLED
+from tests.fault_matrix.node_ids import (
+    SINK_SWEEPS,
+    THREE_SINKS,
+    TRANSFERS,
+    TWO_PHASE,
+    TWO_PHASE_CHANGES,
+    TWO_PHASE_KILLED,
+)
 from tests.fault_matrix.row import Open, Row
 
 LOST = f"{TRANSFERS}test_replies_that_are_lost_and_a_bank_that_fails_leave_each_transfer_once"
@@ -50,8 +57,8 @@ ROWS = (
         fault="a bolt that has pre-committed is taken out of the topology",
         must="refused, with what stays there; where it is allowed, what was decided halts, and the rest is told of",
         simulated=(
-            f"{TWO_PHASE}test_what_a_bolt_that_is_gone_has_prepared_is_told_of_and_aborted_where_it_comes_back",
-            f"{TWO_PHASE}test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology",
+            f"{TWO_PHASE_CHANGES}test_what_a_bolt_that_is_gone_has_prepared_is_told_of_and_aborted_where_it_comes_back",
+            f"{TWO_PHASE_CHANGES}test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology",
         ),
         real=Open("nothing of it depends on the resource"),
     ),

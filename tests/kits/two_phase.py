@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from stormline import (
     CommitOutcome,
     FailedException,
@@ -20,10 +22,15 @@ from stormline import (
     TransactionLabel,
     TwoPhaseCommitBolt,
 )
+from stormline.runtime.errors import Fenced
 from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import MemoryTwoPhaseSink
 from stormline.topology.topology import Topology
 from stormline.topology.transaction_label import label_scope
+
+SWEPT = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05}
+"""Sweeps are frequent."""
+ALL = [(n,) for n in range(20)]
 
 
 def txid_of(text: str) -> int:
@@ -162,9 +169,25 @@ def sunk(
 
 
 def run_sunk(topology: Topology, server: MemoryStateServer | None = None, config: Any = None) -> MemoryStateServer:
-    """Run topology "t" until all is committed; sweeps are frequent."""
+    """Run topology "t" until all is committed."""
     server = server or MemoryStateServer()
-    settings = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05, **(config or {})}
+    settings = {**SWEPT, **(config or {})}
     with InProcessCluster(server) as cluster:
         cluster.submit_topology("t", settings, topology).await_drained(60)
     return server
+
+
+def settled(sink: ScriptedSink) -> None:
+    """See each row visible once, transaction after transaction, and nothing left behind."""
+    assert sorted(sink.rows) == ALL
+    order = [txid_of(label) for label in sink.committed]
+    assert order == sorted(order), "law 1 (order)"
+    assert sink.prepared == []
+
+
+def dies(server: MemoryStateServer, topology: Any) -> None:
+    """Run until the driver is fenced, as on order: its state goes on without it."""
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", SWEPT, topology)
+        with pytest.raises(Fenced):
+            handle.await_drained(60)

@@ -162,13 +162,17 @@ def deep() -> Any:
     return value
 
 
-@pytest.mark.parametrize("what", [deep(), 1 << 20_000], ids=["deep", "long"])
-def test_what_cannot_be_shown_is_named_all_the_same(what: Any) -> None:
+@pytest.mark.parametrize(
+    ("what", "shown"),
+    [(deep(), r"(whose repr raises \w+Error|\[{40})"), (1 << 20_000, r"whose repr raises \w+Error")],  # 3.13 shows it
+    ids=["deep", "long"],
+)
+def test_what_cannot_be_shown_is_named_all_the_same(what: Any, shown: str) -> None:
     for rows in ([what], [what, [1]]):
-        with pytest.raises(CorruptData, match=r"whose repr raises \w+Error"):
+        with pytest.raises(CorruptData, match=shown):
             Packed(1, PLAIN.pack(rows)).unpack(ATTEMPT, PLAIN)
     for owner in (what, {"epoch": what, "token": "", "writes": 0}):
-        with pytest.raises(StateCorrupt, match=r"^/t/owner holds whose repr raises \w+Error"):
+        with pytest.raises(StateCorrupt, match=rf"^/t/owner holds {shown}"):
             Owner.unseal(seal(owner, PLAIN), "/t/owner")
 
 

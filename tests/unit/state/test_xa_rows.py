@@ -30,9 +30,12 @@ def test_a_column_of_another_type_or_none_goes_as_text_with_all_others(column: s
         ("int8", 2**70, True),  # of which psycopg raises
         ("int4", None, True),
         ("int4", "5", True),
+        ("int8", True, False),
+        ("float8", False, False),
+        ("bool", True, True),
     ],
 )
-def test_a_number_whose_last_bits_psycopg_would_send_is_noticed(kind: str, value: object, sent_as_it_is: bool) -> None:
+def test_what_psycopg_would_send_as_another_number_is_noticed(kind: str, value: object, sent_as_it_is: bool) -> None:
     assert fit(["text", kind], [("a", 1), ("b", value)]) is sent_as_it_is
 
 

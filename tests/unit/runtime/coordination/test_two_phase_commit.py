@@ -13,38 +13,15 @@ from typing import Any
 import pytest
 
 from stormline import (
-    BaseTransactionalBolt,
     CommitOutcome,
-    Fields,
     InProcessCluster,
-    MemoryTransactionalSpout,
-    TransactionalTopologyBuilder,
     TransactionLabel,
     TwoPhaseCommitBolt,
 )
-from stormline.runtime.errors import Fenced, SinkMissing, TopologyChanged, TopologyFailed
+from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kits.components import LEDGERS, Fault, Store, eventually
-from tests.kits.two_phase import ScriptedSink, fresh, run_sunk, sunk, txid_of
-
-CONFIG = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05}
-ALL = [(n,) for n in range(20)]
-
-
-def settled(sink: ScriptedSink) -> None:
-    """See each row visible once, transaction after transaction, and nothing left behind."""
-    assert sorted(sink.rows) == ALL
-    order = [txid_of(label) for label in sink.committed]
-    assert order == sorted(order), "law 1: in the order of transactions"
-    assert sink.prepared == []
-
-
-def dies(server: MemoryStateServer, topology: Any) -> None:
-    """Run until the driver is fenced, as on order: its state goes on without it."""
-    with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, topology)
-        with pytest.raises(Fenced):
-            handle.await_drained(60)
+from tests.kits.two_phase import ALL, SWEPT, dies, fresh, run_sunk, settled, sunk, txid_of
 
 
 @pytest.mark.parametrize("opaque", [False, True])
@@ -166,7 +143,7 @@ def test_what_a_zombie_pre_commits_late_is_swept() -> None:
     (late,) = [label for label in sink.prepared if txid_of(label) == 1]
     rows: dict[int, Any] = {0: [[n] for n in range(0, 20, 2)], 1: [[n] for n in range(1, 20, 2)]}
     with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1, partitions=rows))
+        handle = cluster.submit_topology("t", SWEPT, sunk(sink, tasks=1, partitions=rows))
         handle.await_drained(60)
         assert sink.prepared == []
         sink._memory.prepared[late] = [("a zombie's",)]
@@ -178,7 +155,7 @@ def test_what_another_execution_has_pre_committed_does_not_outlive_the_topology(
     """R5: Spark has run a task again, whose worker had died, and told nobody; the next sweep would be long after."""
     sink, server = fresh("outlives"), MemoryStateServer()
     with InProcessCluster(server) as cluster:
-        config = {**CONFIG, "topology.sink.sweep.secs": 600}
+        config = {**SWEPT, "topology.sink.sweep.secs": 600}
         cluster.submit_topology("t", config, sunk(sink, tasks=1)).await_drained(60)
         counted = TransactionLabel.read(sink.committed[-1])
         assert counted is not None
@@ -224,7 +201,7 @@ def test_lost_halts_and_says_what_is_known_and_so_does_the_next_driver() -> None
     sink.script.on("commit", 3, lambda: CommitOutcome.LOST, times=99)
     for _ in range(2):
         with InProcessCluster(server) as cluster:
-            handle = cluster.submit_topology("t", CONFIG, topology)
+            handle = cluster.submit_topology("t", SWEPT, topology)
             with pytest.raises(TopologyFailed) as stopped:
                 handle.await_drained(60)
         message = str(stopped.value)
@@ -243,7 +220,7 @@ def test_what_a_person_has_settled_is_gone_on_without(caplog: pytest.LogCaptureF
     topology = sunk(sink, tasks=1)
     sink.script.on("commit", 3, lambda: CommitOutcome.LOST, times=99)
     with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, topology)
+        handle = cluster.submit_topology("t", SWEPT, topology)
         with pytest.raises(TopologyFailed, match="has lost transaction"):
             handle.await_drained(60)
     (label,) = [label for label in sink.prepared if txid_of(label) == 3]
@@ -258,7 +235,7 @@ def test_any_other_exception_of_a_commit_stops_the_topology_and_all_is_resumable
     topology = sunk(sink, tasks=1)
     sink.script.on("commit", 2, lambda: 1 // 0)
     with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, topology)
+        handle = cluster.submit_topology("t", SWEPT, topology)
         with pytest.raises(TopologyFailed, match="ZeroDivisionError in commit of 'sink'"):
             handle.await_drained(60)
     run_sunk(topology, server)
@@ -275,35 +252,13 @@ def test_a_wave_that_waits_for_a_sink_in_the_driver_says_so(caplog: pytest.LogCa
 
     sink.script.on("list", None, hangs)
     with InProcessCluster() as cluster:
-        handle = cluster.submit_topology("t", {**CONFIG, "topology.message.timeout.secs": 1}, sunk(sink))
+        handle = cluster.submit_topology("t", {**SWEPT, "topology.message.timeout.secs": 1}, sunk(sink))
         eventually(lambda: "was not processed within" in caplog.text)
         goes_on.set()
         handle.await_drained(60)
     told = r"it is in a call of the sink of bolt 'sink' in the driver, for [0-9.]+ s, at .*two_phase.py:[0-9]+ in list"
     assert re.search(told, caplog.text), caplog.text
     settled(sink)
-
-
-def test_a_bolt_that_comes_to_a_topology_writes_the_batch_that_is_decided_too() -> None:
-    """Nothing of it is on record: it would lack the rows of one transaction, and nobody would be told."""
-    sink, added, server = fresh("decided"), fresh("added"), MemoryStateServer()
-    sink.script.on("commit", 2, lambda: server.vanish("t"))
-    dies(server, sunk(sink, tasks=1))
-
-    def beside(builder: Any) -> None:
-        builder.set_bolt("added", TwoPhaseCommitBolt(added)).shuffle_grouping("spout")
-        store = Store("joins", Fault("after", 2, attempts=1))
-        builder.set_bolt("store", store).global_grouping("spout")
-
-    LEDGERS.pop("joins", None)
-    with InProcessCluster(server) as cluster:
-        topology = sunk(sink, tasks=1, beside=beside)
-        cluster.submit_topology("t", CONFIG, topology, allow_changed_topology=True).await_drained(60)
-    settled(sink)
-    assert [txid_of(label) for label in added.committed] == [2, 3, 4, 5]
-    assert sorted(added.rows) == sorted(sink.rows)[4:]
-    assert sink.script.asked("pre_commit").count(2) == added.script.asked("pre_commit").count(2) == 1
-    assert added.prepared == []
 
 
 def test_an_empty_batch_prepares_nothing() -> None:
@@ -320,7 +275,7 @@ def test_a_stop_does_not_wait_for_a_sink_that_cannot_commit_and_the_next_run_com
     topology = sunk(sink, tasks=1)
     sink.script.fail("commit", 2, times=1000)
     with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, topology)
+        handle = cluster.submit_topology("t", SWEPT, topology)
         eventually(lambda: sink.script.asked("commit").count(2) > 1)
         assert handle.txid_committed == 1
     assert handle.error is None
@@ -337,80 +292,6 @@ def test_a_commit_that_waits_for_its_sink_outlives_the_time_out() -> None:
     run_sunk(sunk(sink, tasks=1), config={"topology.message.timeout.secs": 0.5})
     settled(sink)
     assert sink.script.asked("pre_commit").count(2) == 1
-
-
-def test_a_decided_transaction_of_a_bolt_that_is_gone_stops_the_topology() -> None:
-    """Nobody could commit it; the remedy is to declare it as it was."""
-    sink, server = fresh("gone"), MemoryStateServer()
-    sink.script.on("commit", 2, lambda: server.vanish("t"))
-    topology = sunk(sink, tasks=1)
-    dies(server, topology)
-
-    class Swallows(BaseTransactionalBolt):
-        def execute(self, tup: Any) -> None:
-            pass
-
-        def finish_batch(self) -> None:
-            pass
-
-    rows = {p: [[n] for n in range(p, 20, 2)] for p in range(2)}
-    builder = TransactionalTopologyBuilder("t", "spout", MemoryTransactionalSpout(rows, Fields("n"), 2))
-    builder.set_bolt("sink", Swallows(), 1).shuffle_grouping("spout")
-    with InProcessCluster(server) as cluster:
-        with pytest.raises(TopologyChanged, match="What bolt 'sink' has prepared in its sink and not committed stays"):
-            cluster.submit_topology("t", CONFIG, builder.build_topology())
-        handle = cluster.submit_topology("t", CONFIG, builder.build_topology(), allow_changed_topology=True)
-        message = (
-            "a two-phase transaction of bolt 'sink' is stored, and topology 't' has no such bolt any more, or not as a "
-            "TwoPhaseCommitBolt: nobody could commit or abort it. Declare it as it was until the transaction is "
-            "committed, and change it then"
-        )
-        with pytest.raises(TopologyFailed) as stopped:
-            handle.await_drained(60)
-    assert SinkMissing.__name__ in str(stopped.value)
-    assert message in str(stopped.value)
-    with InProcessCluster(server) as cluster:
-        cluster.submit_topology("t", CONFIG, topology, allow_changed_topology=True).await_drained(60)
-    settled(sink)
-
-
-def test_what_a_bolt_that_is_gone_has_prepared_is_told_of_and_aborted_where_it_comes_back(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Of later transactions than the decided one: they are withdrawn, and nobody could abort them."""
-    sink, gone, server = fresh("stays"), fresh("gone"), MemoryStateServer()
-
-    def beside(builder: TransactionalTopologyBuilder) -> None:
-        builder.set_bolt("gone", TwoPhaseCommitBolt(gone), 1).shuffle_grouping("spout")
-
-    def undecided_on_record() -> list[str]:
-        values = list(server.topologies["t"].nodes.values())
-        later = [label for label in gone.prepared if txid_of(label) > 1]
-        return [label for label in later if any(label.encode() in value for value in values)]
-
-    def dies_in_the_first_commit() -> None:
-        eventually(undecided_on_record)
-        server.vanish("t")
-
-    with_it = sunk(sink, tasks=1, beside=beside)
-    sink.script.on("commit", 1, dies_in_the_first_commit)
-    dies(server, with_it)
-    undecided = undecided_on_record()
-    with InProcessCluster(server) as cluster:
-        handle = cluster.submit_topology("t", CONFIG, sunk(sink, tasks=1), allow_changed_topology=True)
-        with pytest.raises(TopologyFailed, match="SinkMissing"):
-            handle.await_drained(60)
-    told = [record.getMessage() for record in caplog.records if "stays prepared, with its locks" in record.message]
-    assert told == [
-        f"{label} stays prepared, with its locks: the topology has no bolt 'gone' any more that could abort it. Abort "
-        f"it with the module as it was, by `stormline transactions abort MODULE {label} --stopped`"
-        for label in undecided
-    ]
-    with InProcessCluster(server) as cluster:
-        cluster.submit_topology("t", CONFIG, with_it, allow_changed_topology=True).await_drained(60)
-    settled(sink)
-    settled(gone)
-    assert not set(undecided) & set(gone.committed)
 
 
 def test_several_sinks_and_a_committer_commit_each_transaction_together() -> None:
