@@ -193,16 +193,20 @@ def test_an_outcome_that_is_none_is_told(died: MemoryStateServer, monkeypatch: p
 
 def test_ctrl_c_ends_the_command_while_a_sink_hangs(died: MemoryStateServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a wait for the sink: it could not be closed before its call comes back."""
-    comes_back = threading.Event()
+    comes_back, came_back = threading.Event(), threading.Event()
 
     def hangs(*_: Any) -> Any:
-        signal.raise_signal(signal.SIGINT)
-        assert comes_back.wait(60)
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None
+        signal.pthread_kill(main_thread, signal.SIGINT)  # as a terminal's arrives
+        comes_back.wait(60)
+        came_back.set()
         return ()
 
     monkeypatch.setattr(FileTwoPhaseSink, "list_prepared", hangs)
     try:
         done = call("list", EXAMPLE)
+        assert not came_back.is_set()
     finally:
         comes_back.set()
     assert done.exit_code == 130
