@@ -24,6 +24,10 @@ log = logging.getLogger("stormline")
 SLICE_SECS = 0.5
 """So long one call waits, before it is looked why there is no answer."""
 
+APPEARS_SECS = 3.0
+"""How long a topic may be unknown to a broker before it is told that there is none."""
+LOOK_SECS = 0.1
+
 
 def client_settings(sink: KafkaSink) -> dict[str, Any]:
     """Return the settings that all clients of a sink have, with the secrets that they refer to, read now."""
@@ -139,12 +143,16 @@ class KafkaProducer:
         raise AssertionError(f"{self._id} has committed a transaction that took no more records") from error
 
     def _found(self, topic: str, what: str) -> int:
-        """Return how many partitions a topic has."""
-        with self._told(what):
-            found = self._open.list_topics(topic, timeout=self._timeout).topics[topic]
-        if found.error is not None:
-            raise self._meaning(found.error, what)
-        return len(found.partitions)
+        """Return how many partitions a topic has; a broker that has just begun may not know of it yet."""
+        deadline = time.monotonic() + min(APPEARS_SECS, self._timeout)
+        while True:
+            with self._told(what):
+                found = self._open.list_topics(topic, timeout=self._timeout).topics[topic]
+            if found.error is None:
+                return len(found.partitions)
+            if found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() >= deadline:
+                raise self._meaning(found.error, what)
+            time.sleep(LOOK_SECS)
 
     def flush(self) -> None:
         """Wait until the brokers have all that was sent, and have told so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,19 @@ __all__ = ["driver", "sink", "topic"]
 def test_a_topic_that_is_not_there_stops_the_topology(kafka: Kafka, sink: KafkaSink, driver: Drivers) -> None:
     with pytest.raises(TopicMissing, match=r"writing to topic 'none': .*; create the topic, or correct its name"):
         driver().commit(1, sends(sink, "none", b"1"))
+
+
+def test_a_topic_that_the_brokers_come_to_know_of_a_moment_later_is_written(
+    kafka: Kafka, sink: KafkaSink, driver: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a broker has died: the one that is asked next may know less."""
+    monkeypatch.setattr("stormline.state.kafka.producer.APPEARS_SECS", 60.0)
+    name = kafka.free_name()
+    makes = threading.Timer(0.5, kafka.topic, kwargs={"name": name})
+    makes.start()
+    driver().commit(1, sends(sink, name, b"1"))
+    makes.join()
+    assert values(kafka, name) == [b"1"]
 
 
 def test_a_record_that_is_too_large_stops_the_topology_whoever_says_so(

@@ -86,8 +86,9 @@ def jobs(sc: SparkContext, name: str) -> list[tuple[str, str, str]]:
     """Return description, group and status of Spark's jobs of a topology."""
     listed = sc._jsc.sc().statusStore().jobsList(None)
     found = [listed.apply(i) for i in range(listed.size())]
-    shown = [(job.description().getOrElse(None), job.jobGroup().getOrElse(None), str(job.status())) for job in found]
-    return [(what, group, status) for what, group, status in shown if what and what.startswith(f"{name}: ")]
+    named = [job for job in found if job.description().isDefined() and job.jobGroup().isDefined()]
+    shown = [(job.description().get(), job.jobGroup().get(), str(job.status())) for job in named]
+    return [(what, group, status) for what, group, status in shown if what.startswith(f"{name}: ")]
 
 
 def test_sparks_ui_says_which_transaction_commits_where_waves_and_commits_are_groups_of_their_own(
