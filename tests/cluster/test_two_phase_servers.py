@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -249,18 +250,23 @@ def test_a_server_that_is_no_mariadb_is_refused(maria: TwoPhaseMariaDB, monkeypa
         maria.sink().begin_transaction(maria.label())
 
 
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A folder that the server's user may read, too: pytest's own are for whoever runs it."""
+    with tempfile.TemporaryDirectory(prefix="stormline-tls-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
 @pytest.mark.proof
-def test_a_connection_that_was_encrypted_once_stays_so(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("tls")
-    folder.chmod(0o755)
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
+def test_a_connection_that_was_encrypted_once_stays_so(readable: Path) -> None:
+    certificate, key = readable / "certificate.pem", readable / "key.pem"
     issued = trustme.CA().issue_cert("127.0.0.1")
     certificate.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     key.write_bytes(issued.private_key_pem.bytes())
     key.chmod(0o644)
-    for parent in (folder.parent, folder.parent.parent):
-        parent.chmod(0o755)
-    server = MariaDB(folder / "log", None, f"--ssl-cert={certificate}", f"--ssl-key={key}")
+    server = MariaDB(readable / "log", None, f"--ssl-cert={certificate}", f"--ssl-key={key}")
     try:
         server.create()
         with server.connected("root") as db, db.cursor() as cursor:
