@@ -16,10 +16,10 @@ from stormline.state import PostgreSQLStore
 
 PENDING = 32
 BATCHES = 64
-PENDING_SMALL = 64
+PENDING_SMALL = 256
 SMALL = 10
 """Rows of a small batch."""
-COMMITS, BARE_COMMITS = 16 * PENDING_SMALL, 500
+COMMITS, BARE_COMMITS = 8 * PENDING_SMALL, 500
 """Small transactions a measurement."""
 
 

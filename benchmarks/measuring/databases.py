@@ -22,7 +22,7 @@ POSTGRESQL = {
     "fsync": "on",
     "shared_buffers": "256MB",
     "max_wal_size": "4GB",
-    "max_prepared_transactions": "256",
+    "max_prepared_transactions": "1024",
     "lock_timeout": "60s",
     "idle_in_transaction_session_timeout": "60s",
 }
