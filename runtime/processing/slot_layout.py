@@ -49,6 +49,12 @@ class Layout:
         """Return the tasks of a component that run in one slot."""
         return [task for task in self.plan.components[component].tasks if self.places.get(task) == (stage, slot)]
 
+    @property
+    def on_executors(self) -> list[int]:
+        """The stages that run on the executors in this wave, in order."""
+        stages = self.plan.stages
+        return [stage.index for stage in stages if stage.placement is Placement.EXECUTORS and self.slots[stage.index]]
+
     def sources_of(self, stage: int) -> list[tuple[int, int]]:
         """Return every (stage, slot) that sends blocks to `stage`."""
         return self._slots_of({self._stage_of(e.source) for e in self._sent() if self._stage_of(e.target) == stage})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stormline.runtime.messages.wave import WaveResult
 from stormline.runtime.processing.slot_layout import Layout
-from stormline.topology.plan import Placement, Plan
+from stormline.topology.plan import Plan
 
 # What Spark costs before anything is done: a stage with one Python task, and each further Python task beside it.
 STAGE_SECS = 0.065
@@ -48,7 +48,7 @@ class WaveShaper:
     def layout(self, attempts: int, slots_max: int) -> Layout:
         """Return where the tasks of the next wave run: in one Spark task no stage is saved by leaving it out."""
         layout = Layout(self._plan, slots_max, self._at_commit)
-        on_spark = [s.index for s in self._plan.stages if s.placement is Placement.EXECUTORS and layout.slots[s.index]]
+        on_spark = layout.on_executors
         slots = max((layout.slots[index] for index in on_spark), default=1)
         busy_secs = self._busy_secs_an_attempt
         if busy_secs is None or not on_spark or not one_task_pays(busy_secs * attempts, len(on_spark), slots):

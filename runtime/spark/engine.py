@@ -40,7 +40,6 @@ from stormline.runtime.tasks.task_environment import TaskEnvironment
 from stormline.runtime.world.running_calls import CallReport
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.config import WORKERS, setting
-from stormline.topology.plan import Placement
 from stormline.version import __version__
 
 log = logging.getLogger("stormline")
@@ -135,7 +134,7 @@ class SparkEngine:
             rdd: RDD[Any] | None = None
             title = ""
             packed = cloudpickle.dumps(wave, protocol=5)  # metadata may be of a class of the script
-            for stage in self._spark_stages(layout):
+            for stage in layout.on_executors:
                 rdd = self._add_stage(rdd, title, stage, layout, given, packed)
                 title = f"{self._name}: {wave.title}: {', '.join(layout.components[stage])}"
                 rdd.setName(title)
@@ -149,10 +148,6 @@ class SparkEngine:
         result = merge_reports(wave, layout, reports)
         self._shaper.learn(result)
         return result
-
-    def _spark_stages(self, layout: Layout) -> list[int]:
-        stages = self._env.plan.stages
-        return [s.index for s in stages if s.placement is Placement.EXECUTORS and layout.slots[s.index]]
 
     def _add_stage(
         self,

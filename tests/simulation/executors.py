@@ -72,11 +72,7 @@ class SimEngine:
         )
         self._pass_time(0.02 + 0.05 * world.random.random())
         given, reports = self._run_driver_stage(layout, wave)
-        stages = [
-            stage.index
-            for stage in self._env.plan.stages
-            if stage.placement is Placement.EXECUTORS and layout.slots[stage.index]
-        ]
+        stages = layout.on_executors
         fault = faults.one_of(WAVE_FAULTS) if stages else None
         for stage in stages:
             given = self._run_stage(layout, wave, stage, given)
