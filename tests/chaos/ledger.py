@@ -78,6 +78,20 @@ _idle: defaultdict[str, list[psycopg.Connection]] = defaultdict(list)
 _lock = threading.Lock()
 
 
+def insert_entry(
+    db: psycopg.Connection, topology: str, txid: int, task: int, epoch: int, attempt: int, sums: Mapping[int, Sums]
+) -> None:
+    """Insert the row that says what one task has stored of one transaction."""
+    whole = Sums()
+    for part in sums.values():
+        whole = whole.plus(part)
+    db.execute(
+        "INSERT INTO ledger (topology, txid, task, epoch, attempt, count, total, squares)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (topology, txid, task, epoch, attempt, *whole),
+    )
+
+
 class Ledger:
     """One topology's part of the database."""
 
@@ -160,14 +174,7 @@ class Ledger:
         keys = sorted(sums)
         columns = [[sums[key][i] for key in keys] for i in range(3)]
         db.execute(ADD, (self._topology, task, token.txid, keys, *columns))
-        whole = Sums()
-        for part in sums.values():
-            whole = whole.plus(part)
-        db.execute(
-            "INSERT INTO ledger (topology, txid, task, epoch, attempt, count, total, squares)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-            (self._topology, token.txid, task, token.epoch, token.attempt, *whole),
-        )
+        insert_entry(db, self._topology, token.txid, task, token.epoch, token.attempt, sums)
         for partition, (first, end, count) in ranges.items():
             db.execute(
                 "INSERT INTO ranges VALUES (%s, %s, %s, %s, %s, %s, %s)",

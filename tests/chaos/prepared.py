@@ -15,7 +15,7 @@ from stormline.state.xa import PostgresTwoPhaseSink
 from stormline.topology.contracts import Conf
 from tests.chaos import deaths
 from tests.chaos.evidence import Entry, Evidence, Stored, Taken
-from tests.chaos.ledger import Range, Token
+from tests.chaos.ledger import Range, Token, insert_entry
 from tests.chaos.numbers import Sums
 from tests.chaos.results import Progress, TableResults
 from tests.chaos.stores import TIMEOUT_SECS
@@ -76,14 +76,7 @@ def _write(db: Any, rows: Sequence[Sequence[Any]]) -> None:
         elif stream != MARKS:
             key, *more = values
             sums[key] = sums[key].plus(Sums(*more))
-    whole = Sums()
-    for part in sums.values():
-        whole = whole.plus(part)
-    db.execute(
-        "INSERT INTO ledger (topology, txid, task, epoch, attempt, count, total, squares)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        (topology, label.txid, task, label.epoch, label.attempt, *whole),
-    )
+    insert_entry(db, topology, label.txid, task, label.epoch, label.attempt, sums)
     with db.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO sums VALUES (%s, %s, %s, %s, %s, %s, %s)",
