@@ -127,6 +127,8 @@ class EmbeddedZooKeeper:
         self._server = jvm.org.apache.zookeeper.server.ZooKeeperServer(directory, directory, TICK_MS)
         self._server.setMinSessionTimeout(SESSION_TIMEOUT_MS_MIN)
         self._server.setMaxSessionTimeout(SESSION_TIMEOUT_MS_MAX)
+        # The thread that waits for requests also reads them: handing them on would take as long as they do.
+        jvm.java.lang.System.setProperty("zookeeper.nio.numWorkerThreads", "0")
         self._factory = jvm.org.apache.zookeeper.server.NIOServerCnxnFactory()
         self._factory.configure(jvm.java.net.InetSocketAddress("127.0.0.1", 0), 0, -1, False)
         with contextlib.ExitStack() as undo:
