@@ -35,6 +35,7 @@ class CommitGroup:
         results: consecutive transactions that wait for their commits, at least one.
         begins: told of each phase before it begins; returns whether it is still wanted.
         ends: told when it has ended; returns the same.
+        certain: whether the ownership is: without it no further one begins, as no commit does (law 6, fencing).
 
     `phases`: those that have begun. `failure`, `error`: why the last of them did not end well; an `error` is of user
     code that is called outside of any component's.
@@ -48,6 +49,7 @@ class CommitGroup:
         results: Sequence[AttemptResult],
         begins: Callable[[CommitPhase], bool],
         ends: Callable[[CommitPhase], bool],
+        certain: Callable[[], bool],
     ) -> None:
         self._env = env
         self._engine = engine
@@ -55,6 +57,7 @@ class CommitGroup:
         self._results = results
         self._begins = begins
         self._ends = ends
+        self._certain = certain
         self._held: list[GroupParticipant] = []
         self.phases: list[CommitPhase] = []
         self.failure: Failure | None = None
@@ -69,7 +72,7 @@ class CommitGroup:
             except BaseException as error:  # a user's copy method, say
                 self.error = error
                 break
-            if not self._run(phase) or self._env.world.monotonic() - begun > GROUP_SECS:
+            if not self._run(phase) or self._env.world.monotonic() - begun > GROUP_SECS or not self._certain():
                 break
         return len(self._held)
 

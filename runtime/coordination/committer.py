@@ -297,7 +297,7 @@ class Committer:
 
     def _commit_group(self, results: tuple[AttemptResult, ...], target: CommitTarget) -> None:
         """Run the commit phases of a group, make those that end well durable in one step, and record the last."""
-        group = CommitGroup(self._env, self._engine, target, results, self._begins, self._ends)
+        group = CommitGroup(self._env, self._engine, target, results, self._begins, self._ends, self._store.connected)
         held = group.run()
         with self._lock:
             kept = self._queue.cut(held, failed=group.failure is not None)

@@ -205,3 +205,12 @@ def test_a_copy_method_that_raises_ends_all_after_those_before_it(
     assert rig.let_begin(3) == ["1:1", "2:1", "3:1"]
     assert (SEEN.items(), rig.trail) == ({1: 1, 2: 2}, [("record", "2:1")])
     assert rig.queue.stopping
+
+
+def test_while_the_connection_is_suspended_no_further_one_begins(rig: GroupRig) -> None:
+    SCRIPTS[2] = lambda bolt: setattr(rig.store, "up", False)
+    rig.add(1, 2, 3)
+    assert rig.let_begin(2) == ["1:1", "2:1"], "the one that runs may end, with those before it"
+    assert RAN == ["1:1", "2:1"]
+    assert (rig.queue.committed, list(rig.queue.waiting)) == (2, [3])
+    assert rig.let_begin(1) == ["3:1"]
