@@ -66,6 +66,14 @@ SINKS = (
         "                self._sweep_due, self._components = False, ()\n",
     ),
     Mutant(
+        "nothing-is-swept-at-the-end",
+        "liveness",
+        "R5: what was left behind since the last sweep stays when the topology ends.",
+        KEEPER,
+        "            for component in self._components:\n                self._sweep(component)\n\n    # ---",
+        "\n    # ---",
+    ),
+    Mutant(
         "aborted-while-on-record",
         "4 failure",
         "R6: what a failed attempt has pre-committed is aborted, and the record still names it.",

@@ -6,8 +6,8 @@ import logging
 import traceback
 
 from tests.mutants.found import python_errors
+from tests.simulation.driver import Driver
 from tests.simulation.scheduler import Task
-from tests.simulation.simulator import Driver
 from tests.simulation.world import World, world
 
 

@@ -365,10 +365,13 @@ class Oracle:
 
     # ------------------------------------------------------------------------------------ the end
 
-    def drained(self) -> bool:
+    def all_committed(self) -> bool:
         """Return whether all that the source holds is committed."""
-        committed = all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
-        return committed and self._world.sinks.settled
+        return all(self.positions.get(p, 0) == end for p, end in enumerate(self._world.source.ends))
+
+    def drained(self) -> bool:
+        """Return whether it is, and nothing is left behind."""
+        return self.all_committed() and self._world.sinks.settled
 
     def check_databases(self) -> None:
         """See that each offset is in each table once."""

@@ -1,7 +1,4 @@
-"""Simulates one seed: drivers come and go in a world of faults; then the faults stop, and all must be committed.
-
-Laws by number, as docs/laws.md has them: law 6 (fencing).
-"""
+"""Simulates one seed: drivers come and go in a world of faults; then the faults stop, and all must be committed."""
 
 from __future__ import annotations
 
@@ -12,21 +9,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from stormline.runtime.cluster.submission import start_topology
-from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.errors import (
-    AlreadyRunning,
-    EngineStopped,
-    Fenced,
-    SessionLost,
-    TooManyAttempts,
-    TopologyFailed,
-    ZooKeeperUnreachable,
-)
-from stormline.runtime.state.state_store import OnLost
-from stormline.runtime.tasks.task_environment import TaskEnvironment, registry_of
-from stormline.runtime.zookeeper.store import ZooKeeperStateStore
-from stormline.state.errors import StoreMismatch
 from stormline.topology.commit_groups import commit_groups
 from stormline.topology.config import (
     COMMIT_GROUP_MAX,
@@ -35,16 +17,14 @@ from stormline.topology.config import (
     MESSAGE_TIMEOUT_SECS,
     SINK_SWEEP_SECS,
 )
-from stormline.topology.errors import StormlineError
 from stormline.topology.plan import Plan
 from tests.simulation.components import SPOUTS, Shape, plan_of
-from tests.simulation.databases import Databases, OtherHistory
-from tests.simulation.executors import SimEngine
+from tests.simulation.databases import Databases
+from tests.simulation.driver import Driver
 from tests.simulation.faults import DRIVER_FAULTS
 from tests.simulation.kazoo_client import SimKazooClient
 from tests.simulation.oracle import NODE, Oracle
-from tests.simulation.scheduler import Process
-from tests.simulation.sinks import LOST, SinkServer
+from tests.simulation.sinks import SinkServer
 from tests.simulation.source import Source
 from tests.simulation.stand_ins import handed_in, sealed_off
 from tests.simulation.stores import StoreServer
@@ -71,20 +51,12 @@ STORED = 0.35
 SUNK = 0.4
 """In so many of all others a bolt writes into a two-phase sink, too; their state is never set back."""
 
+ENDED = 0.5
+"""In so many of those the driver ends in order, before the history does."""
+
 SWEEP_SECS = 5.0
 
 Backup = tuple[dict[str, Node], Any]
-STOPPING_SECS = 30.0
-"""How long after the last fault a driver may still stop for it: it may have slept, and waits for its threads."""
-
-SESSION_MS = 2000
-CONNECTION_MS = 3000
-
-BUG = "ZeroDivisionError"
-"""What bolts with a bug raise on order: a topology may stop for nothing else that user code raises."""
-
-EXPECTED_ENDS = (SessionLost, Fenced, AlreadyRunning, ZooKeeperUnreachable)
-"""What a driver may end with that others, or the network, have ended."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,79 +75,6 @@ class Outcome:
     turned_away: int
     steps: int
     simulated_secs: float
-
-
-class Driver:
-    """A driver's process."""
-
-    def __init__(self, simulator: Simulator, number: int) -> None:
-        self._simulator = simulator
-        self.number = number
-        self.process = Process(simulator.world, f"driver {number}")
-        self.handle: TopologyHandle | None = None
-        simulator.world.processes.append(self.process)
-        simulator.world.spawn(self.process, self._run, "main")
-
-    def _run(self) -> None:
-        world, simulator = self._simulator.world, self._simulator
-        world.note(f"driver {self.number} starts")
-        try:
-            self.handle = start_topology(
-                "simulated",
-                simulator.plan_of_driver(self.number),
-                self._open,
-                self._engine,
-                world=simulator.handed_in,
-            )
-        except EXPECTED_ENDS as error:
-            world.note(f"driver {self.number} could not start: {type(error).__name__}")
-        except StormlineError as error:
-            world.oracle.broken(f"a driver could not start: {type(error).__name__}: {error}")
-        else:
-            self.handle._runner.ended.wait()
-            self._check_end(self.handle.error)
-        world.sleep(world.faults.long_secs() if world.faults.on else 0.0)
-        self.process.kill()
-
-    def _open(self, on_lost: OnLost) -> ZooKeeperStateStore:
-        plan = self._simulator.plan
-        store = ZooKeeperStateStore.open(
-            "zookeeper:2181",
-            NODE.rpartition("/")[0],
-            plan.topology_id,
-            registry_of(plan),
-            plan.describe(),
-            on_lost=on_lost,
-            session_timeout_ms=SESSION_MS,
-            connection_timeout_ms=CONNECTION_MS,
-            world=self._simulator.handed_in,
-            make_client=self._simulator.client,
-        )
-        self._simulator.world.clients[self.process].certain = store.connected
-        return store
-
-    def _engine(self, env: TaskEnvironment) -> SimEngine:
-        return SimEngine(self._simulator.world, env, self.process, self._simulator.slots)
-
-    def _check_end(self, error: BaseException | None) -> None:
-        world = self._simulator.world
-        world.note(f"driver {self.number} ends: {type(error).__name__}")
-        # What a fault has begun may end a driver when there are no more.
-        late = world.now < self._simulator.calm_from + STOPPING_SECS
-        expected = EXPECTED_ENDS + ((EngineStopped, TopologyFailed, TooManyAttempts) if late else ())
-        mismatch = (OtherHistory.__name__, StoreMismatch.__name__)
-        if world.databases.set_back and isinstance(error, TopologyFailed) and any(m in str(error) for m in mismatch):
-            world.oracle.told = True
-            return
-        if world.sinks.forgotten and isinstance(error, TopologyFailed) and LOST in str(error):
-            world.oracle.told = True
-            return
-        bug = isinstance(error, TopologyFailed) and BUG not in str(error)
-        if error is not None and (bug or not isinstance(error, expected)):
-            world.oracle.broken(f"a driver stopped with {type(error).__name__}: {error}")
-        epoch = self.handle._runner._store.epoch if self.handle is not None else 0
-        if isinstance(error, Fenced) and f"epoch {epoch} owns it" in str(error):
-            world.oracle.broken(f"law 6: driver {self.number} of epoch {epoch} was fenced by itself")
 
 
 class Simulator:
@@ -210,6 +109,7 @@ class Simulator:
         self._backup: Backup | None = None
         self._sets_back = random.random() < SET_BACK and not self.shape.sunk
         self._restoring = False
+        self._ending = False
         self._started = 0
         group_max = commit_groups(self.plan_of_driver(0)).size_max if self.shape.kept else None
         world.oracle = Oracle(world, self.pending_max, self.shape.spout, self.shape.placed, group_max)
@@ -250,6 +150,8 @@ class Simulator:
         world.run(lambda: oracle.over, world.random.choice(FAULTS_SECS))
         if not oracle.over:
             self._calm()
+            if self.shape.sunk and Random(f"{world.seed} end").random() < ENDED:
+                self._end()
             done = world.run(lambda: oracle.over or self._all_done(), world.now + CALM_SECS)
             if not done:
                 oracle.broken(f"liveness: {oracle.committed} is committed, {oracle.positions} of {world.source.ends}")
@@ -271,6 +173,29 @@ class Simulator:
         for driver in self.drivers:
             driver.process.resume()
 
+    def _end(self) -> None:
+        """Let the driver end when all is committed, and what was late is there: it leaves nothing prepared behind."""
+        world = self.world
+        world.run(lambda: world.oracle.over or (self._running() is not None and self._quiet()), world.now + CALM_SECS)
+        driver = self._running()
+        if world.oracle.over or driver is None or driver.handle is None:
+            return
+        self._ending = True
+        handle = driver.handle
+        handle._runner.stop()
+        world.run(lambda: world.oracle.over or not driver.process.alive, world.now + CALM_SECS)
+        self._ending = False
+        if not (world.oracle.over or driver.process.alive or handle.error or world.sinks.settled):
+            world.oracle.broken(f"R5: driver {driver.number} has ended, and leaves {sorted(world.sinks.prepared)}")
+
+    def _running(self) -> Driver | None:
+        """Return the driver that runs the topology, if one does."""
+        return next((one for one in self.drivers if one.handle is not None and one.handle.running), None)
+
+    def _quiet(self) -> bool:
+        """Return whether all is committed, and nothing is on its way."""
+        return self.world.oracle.all_committed() and self.world.now > self.world.late_until
+
     def _look(self) -> None:
         """What the supervisor and fate do, again and again."""
         world, faults = self.world, self.world.faults
@@ -279,7 +204,7 @@ class Simulator:
         if self._restoring:
             if world.now > world.late_until:
                 self._restore()
-        elif not running:
+        elif not running and not self._ending:
             self._start()
         elif faults.on:
             kind = faults.one_of(DRIVER_FAULTS)
