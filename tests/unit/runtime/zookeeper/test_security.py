@@ -113,7 +113,7 @@ def test_credentials_are_read_late_and_show_nothing(monkeypatch: pytest.MonkeyPa
     assert credentials.protects
 
 
-@pytest.mark.parametrize("user", [None, "u", "ä" * 60, "s" * 5000])
+@pytest.mark.parametrize("user", [None, "ä" * 60, "s" * 5000])
 @pytest.mark.parametrize("scheme", ["digest", "sasl"])
 def test_whose_the_znodes_are_counts_in_what_fits_one_request(
     monkeypatch: pytest.MonkeyPatch, scheme: str, user: str | None
