@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.measuring.bare import BareProcesses
 from benchmarks.measuring.bare_loads import BarePrepares, load
 from benchmarks.measuring.bench import Bench, alternately
-from benchmarks.measuring.settings import BATCH_TUPLES, CORES, PATIENT
+from benchmarks.measuring.settings import BATCH_TUPLES, CORES, PATIENT, WARM_UP_SMALL
 from benchmarks.topologies.prepared import CREATE, loaded
 from stormline.state import PostgreSQLStore
 
@@ -100,7 +100,8 @@ def _small(bench: Bench, store: PostgreSQLStore, table: LoadedTable) -> None:
             return table.timed(lambda: ours.run(commits), commits * SMALL)
 
         bench.say("warming up")
-        mine()
+        for _ in range(WARM_UP_SMALL // COMMITS):
+            mine()
         theirs()
         for number in range(bench.repeats):
             secs = alternately(number, mine, theirs)

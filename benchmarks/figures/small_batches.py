@@ -7,7 +7,7 @@ import time
 from kazoo.client import KazooClient
 
 from benchmarks.measuring.bench import Bench, alternately
-from benchmarks.measuring.settings import PENDING_SMALL
+from benchmarks.measuring.settings import PENDING_SMALL, WARM_UP_SMALL
 from benchmarks.topologies.global_count import small_batches, stored
 
 BATCHES = 8 * PENDING_SMALL
@@ -30,7 +30,7 @@ def run(bench: Bench) -> None:
     with bench.lab.submit(small_batches, PENDING_SMALL) as stream, bench.lab.zookeeper(stream) as client:
         client.create(NODE, VALUE)
         bench.say("warming up")
-        stream.run(4 * PENDING_SMALL)
+        stream.run(bench.amount(WARM_UP_SMALL))
         sets(client, number_of_sets)
         for number in range(bench.repeats):
             ours, theirs = alternately(number, lambda: stream.run(batches), lambda: sets(client, number_of_sets))

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.figures.small_batches import NODE, SETS, VALUE, sets
 from benchmarks.measuring.bench import Bench, alternately
-from benchmarks.measuring.settings import PENDING_SMALL
+from benchmarks.measuring.settings import PENDING_SMALL, WARM_UP_SMALL
 from benchmarks.topologies.stored import stored_global_count, total
 from stormline.state import PostgreSQLStore, Store
 
@@ -73,7 +73,7 @@ def _into_sqlite(bench: Bench) -> None:
     ):
         client.create(NODE, VALUE)
         bench.say("warming up")
-        stream.run(4 * PENDING_SMALL)
+        stream.run(bench.amount(WARM_UP_SMALL))
         one_by_one.run(2 * PENDING_SMALL)
         sets(client, number_of_sets)
         for number in range(bench.repeats):
@@ -103,7 +103,7 @@ def _into_postgresql(bench: Bench) -> None:
     bare = BareLoop(store)
     with _submit(bench, store) as stream:
         bench.say("warming up")
-        stream.run(4 * PENDING_SMALL)
+        stream.run(bench.amount(WARM_UP_SMALL))
         bare.run(commits)
         for number in range(bench.repeats):
             ours, theirs = alternately(number, lambda: stream.run(batches), lambda: bare.run(commits))
