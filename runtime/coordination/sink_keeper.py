@@ -133,10 +133,17 @@ class SinkKeeper:
         """Return the calls of sinks for which the wave of an attempt waits before it begins."""
         return self._env.sinks.calls(attempt) if self._wave_waits else []
 
-    def close(self) -> None:
-        """Abort what is left, and what was left behind: nobody may start this topology for long. Then end."""
+    def close(self, in_order: bool) -> None:
+        """Abort what is left, and what was left behind: nobody may start this topology for long. Then end.
+
+        Args:
+            in_order: all that this driver has written is known to be there. Then what no record names is never
+                decided, and that of attempts which were at work until now is aborted, too.
+        """
         with self._lock:
             self._closed = True
+            if in_order:
+                self._newest = {txid: attempt + 1 for txid, attempt in self._newest.items()}
             self._lock.notify_all()
         with self._settles:
             self._abort_left()

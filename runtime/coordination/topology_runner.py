@@ -22,7 +22,7 @@ from stormline.runtime.coordination.sink_keeper import SinkKeeper
 from stormline.runtime.coordination.spout_questions import SpoutAnswer, SpoutQuestions
 from stormline.runtime.coordination.stop_reasons import fatal_error, too_many_attempts
 from stormline.runtime.coordination.wave_thread import WaveEnded, WaveThread
-from stormline.runtime.errors import Fenced, SessionLost
+from stormline.runtime.errors import Fenced, SessionLost, TopologyFailed
 from stormline.runtime.messages.engine import Engine
 from stormline.runtime.messages.wave import AttemptResult, Failure
 from stormline.runtime.state.state_store import StateStore
@@ -365,7 +365,8 @@ class TopologyRunner:
         self._waves.close(wait_secs=10.0)
         self._let_commit_end()
         self._committer.close()
-        closes = (self._close_spout, self._engine.close, self._sinks.close, self._env.close)
+        in_order = self.error is None or isinstance(self.error, TopologyFailed)
+        closes = (self._close_spout, self._engine.close, partial(self._sinks.close, in_order), self._env.close)
         close_all(self._world, self._env.plan.topology_id, closes, self._give_up)
         self._store.close()
 

@@ -74,6 +74,14 @@ SINKS = (
         "\n    # ---",
     ),
     Mutant(
+        "at-work-stays-at-the-end",
+        "liveness",
+        "R5: what attempts have pre-committed that were at work when a topology ends stays, with its locks.",
+        KEEPER,
+        "            if in_order:\n",
+        "            if not in_order:\n",
+    ),
+    Mutant(
         "aborted-while-on-record",
         "4 failure",
         "R6: what a failed attempt has pre-committed is aborted, and the record still names it.",

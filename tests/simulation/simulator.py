@@ -54,6 +54,9 @@ SUNK = 0.4
 ENDED = 0.5
 """In so many of those the driver ends in order, before the history does."""
 
+BUSY = 0.5
+"""In so many of those while it is at work."""
+
 SWEEP_SECS = 5.0
 
 Backup = tuple[dict[str, Node], Any]
@@ -150,8 +153,9 @@ class Simulator:
         world.run(lambda: oracle.over, world.random.choice(FAULTS_SECS))
         if not oracle.over:
             self._calm()
-            if self.shape.sunk and Random(f"{world.seed} end").random() < ENDED:
-                self._end()
+            end = Random(f"{world.seed} end")
+            if self.shape.sunk and end.random() < ENDED:
+                self._end(busy=end.random() < BUSY)
             done = world.run(lambda: oracle.over or self._all_done(), world.now + CALM_SECS)
             if not done:
                 oracle.broken(f"liveness: {oracle.committed} is committed, {oracle.positions} of {world.source.ends}")
@@ -173,28 +177,35 @@ class Simulator:
         for driver in self.drivers:
             driver.process.resume()
 
-    def _end(self) -> None:
-        """Let the driver end when all is committed, and what was late is there: it leaves nothing prepared behind."""
+    def _end(self, busy: bool) -> None:
+        """Let the driver end when what was late is there: it leaves nothing behind that no record names.
+
+        Args:
+            busy: it ends as soon as something is prepared; else when all is committed.
+        """
         world = self.world
-        world.run(lambda: world.oracle.over or (self._running() is not None and self._quiet()), world.now + CALM_SECS)
+
+        def ready() -> bool:
+            at_work = bool(world.sinks.undecided()) if busy else world.oracle.all_committed()
+            return self._running() is not None and at_work and world.now > world.late_until
+
+        world.run(lambda: world.oracle.over or ready() or self._all_done(), world.now + CALM_SECS)
         driver = self._running()
         if world.oracle.over or driver is None or driver.handle is None:
             return
         self._ending = True
-        handle = driver.handle
+        handle, before = driver.handle, world.sinks.undecided()
         handle._runner.stop()
         world.run(lambda: world.oracle.over or not driver.process.alive, world.now + CALM_SECS)
         self._ending = False
-        if not (world.oracle.over or driver.process.alive or handle.error or world.sinks.settled):
-            world.oracle.broken(f"R5: driver {driver.number} has ended, and leaves {sorted(world.sinks.prepared)}")
+        left = before & world.sinks.undecided(handle._runner._store.epoch)
+        if left and not (world.oracle.over or driver.process.alive or handle.error):
+            world.oracle.broken(f"R5: driver {driver.number} has ended, and leaves {sorted(left)}")
 
     def _running(self) -> Driver | None:
         """Return the driver that runs the topology, if one does."""
-        return next((one for one in self.drivers if one.handle is not None and one.handle.running), None)
-
-    def _quiet(self) -> bool:
-        """Return whether all is committed, and nothing is on its way."""
-        return self.world.oracle.all_committed() and self.world.now > self.world.late_until
+        alive = (one for one in self.drivers if one.process.alive)
+        return next((one for one in alive if one.handle is not None and one.handle.running), None)
 
     def _look(self) -> None:
         """What the supervisor and fate do, again and again."""

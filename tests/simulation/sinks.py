@@ -116,6 +116,11 @@ class SinkServer:
         if rows != expected:
             self.world.oracle.broken(f"exactly once: the sink shows {rows}, expected {expected}")
 
+    def undecided(self, epoch: int | None = None) -> set[str]:
+        """Return what is prepared, by drivers up to `epoch`, and on no record."""
+        decided = {label for batch in self.world.oracle.stored.values() for label in labels_of(batch)}
+        return {label for label in self.prepared if epoch is None or _read(label).epoch <= epoch} - decided
+
     @property
     def settled(self) -> bool:
         """Whether nothing is left behind."""

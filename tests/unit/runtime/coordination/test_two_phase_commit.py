@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import replace
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from stormline import (
     TransactionLabel,
     TwoPhaseCommitBolt,
 )
+from stormline.runtime.cluster.topology_handle import TopologyHandle
 from stormline.runtime.errors import TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kits.components import LEDGERS, Fault, Store, eventually
@@ -163,6 +165,30 @@ def test_what_another_execution_has_pre_committed_does_not_outlive_the_topology(
         sink._memory.prepared[died] = [("a dead worker's",)]
     settled(sink)
     assert sink.aborted == [died]
+
+
+@pytest.mark.parametrize("stops", ["killed", "failed"])
+def test_what_is_at_work_when_a_topology_ends_is_aborted(stops: str, caplog: pytest.LogCaptureFixture) -> None:
+    """R5: no record names it, and nobody may start the topology for long."""
+    caplog.set_level("INFO", "stormline")
+    sink, server, handles = fresh("at work"), MemoryStateServer(), Queue[TopologyHandle]()
+
+    def ends() -> None:
+        if stops == "failed":
+            raise ZeroDivisionError("on order")
+        handles.get(timeout=60).kill()  # asks for it only, in this thread
+        eventually(lambda: "ends at committed transaction 0" in caplog.text)
+
+    sink.script.on("pre_commit", 1, ends, after=True)
+    topology = sunk(sink, tasks=1)
+    with InProcessCluster(server) as cluster:
+        handle = cluster.submit_topology("t", {**SWEPT, "topology.sink.sweep.secs": 600}, topology)
+        handles.put(handle)
+        eventually(lambda: not handle.running)
+    assert 1 in sink.script.asked("pre_commit")
+    assert (sink.prepared, sink.committed) == ([], [])
+    run_sunk(topology, server)
+    settled(sink)
 
 
 def test_a_sink_that_cannot_list_is_left_what_nobody_reported() -> None:
