@@ -115,7 +115,8 @@ class _Work:
         self.fields = [] if isinstance(into, SnapshottableMap) else list(self.map.key)
         self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
-        self.counts_alone = len(self.aggregators) == 1 and type(one := self.aggregators[0]) is Count and not one.field
+        self.counts = any(type(one) is Count for one in self.aggregators)  # it stores 0 of no values, not None
+        self.counts_alone = len(self.aggregators) == 1 and self.counts and self.aggregators[0].field is None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Work:
         """Share it with the bolts of all attempts: only an aggregator of the user's own may change."""
@@ -266,7 +267,11 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         values = tup.values
         width = 1 + len(self._work.fields)
         group = tuple(values[1:width])
-        self.groups[group] = self._work.merged(self.groups.get(group), values[width:])
+        held = self.groups.get(group)
+        if held is not None and self._work.counts_alone:
+            held[0] += values[width]
+        else:
+            self.groups[group] = self._work.merged(held, values[width:])
 
     def finish_batch(self) -> None:
         """Store one row a key, and emit it."""
@@ -275,11 +280,13 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         changes = {
             self._key(self._work.stored_group(group)): partials
             for group, partials in self.groups.items()
-            if any_value(work, partials)
+            if work.counts or any_value(work, partials)
         }
         one_value = len(work.map.value) == 1
 
         def combine(old: Any, partials: Partials) -> Any:
+            if work.counts_alone:
+                return partials[0] if old is None else old + partials[0]
             if old is not None:
                 partials = work.merged(work.loaded((old,) if one_value else old), partials)
             values = work.stored(partials)
