@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IBatchBolt
+from stormline.topology.contracts import Collector, Conf, IArrowBatchBolt, IRowsBolt
 from stormline.topology.tuples import Tuple, TupleSource
 from stormline.topology.two_phase_bolt import TwoPhaseCommitter
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class TwoPhaseCommitBolt(TwoPhaseCommitter, IBatchBolt):
+class TwoPhaseCommitBolt(TwoPhaseCommitter, IRowsBolt):
     """Writes each tuple into a `TwoPhaseCommitSink`: on the executors, and visible at the commit of its batch.
 
     It is a leaf: it emits nothing, and stands behind no committer.

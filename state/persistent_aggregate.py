@@ -9,13 +9,16 @@ with what is stored. So what travels, and what is written, is one row a key.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from stormline.bolts.arrow import ArrowTransactionalBolt
 from stormline.bolts.base import BaseTransactionalBolt
-from stormline.state.aggregators import READY, Aggregator, Count, Max, Min, Sum
+from stormline.state.aggregators import READY, Aggregator, Count
 from stormline.state.errors import InvalidAggregate
+from stormline.state.grouped_columns import grouped, value_counts
 from stormline.state.maps import OpaqueMap, SnapshottableMap, StateMap
 from stormline.state.partial_results import merged, stored_part
 from stormline.state.table import PREV
@@ -23,10 +26,10 @@ from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.bolt_declarer import BoltDeclarer
 from stormline.topology.builder import TransactionalTopologyBuilder
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import Collector, Conf, ICommitter
+from stormline.topology.contracts import Collector, Conf, ICommitter, IRowsBolt
 from stormline.topology.grouping import DEFAULT_STREAM
 from stormline.topology.streams import OutputFieldsDeclarer
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 
 if TYPE_CHECKING:
     import pyarrow
@@ -112,7 +115,8 @@ class _Work:
         self.fields = [] if isinstance(into, SnapshottableMap) else list(self.map.key)
         self.reads = [*self.fields, *(one.field for one in self.aggregators if one.field is not None)]
         self.opaque = isinstance(self.map, OpaqueMap)
-        self.counts_alone = len(self.aggregators) == 1 and type(one := self.aggregators[0]) is Count and not one.field
+        self.counts = any(type(one) is Count for one in self.aggregators)  # it stores 0 of no values, not None
+        self.counts_alone = len(self.aggregators) == 1 and self.counts and self.aggregators[0].field is None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Work:
         """Share it with the bolts of all attempts: only an aggregator of the user's own may change."""
@@ -149,7 +153,7 @@ class _Work:
         return partials
 
 
-class PartialRows(BaseTransactionalBolt):
+class PartialRows(BaseTransactionalBolt, IRowsBolt):
     """Makes partial results of the tuples that reach one task."""
 
     gathers = ("groups",)
@@ -169,27 +173,32 @@ class PartialRows(BaseTransactionalBolt):
         self._steps = [
             (i, fields.field_index(one.field) if one.field else 0, one) for i, one in enumerate(self._work.aggregators)
         ]
-        self._counts_alone = self._work.counts_alone
+        self._group_of = itemgetter(*self._key_at) if self._key_at else None
 
     def execute(self, tup: Tuple) -> None:
         """Add one tuple to its group."""
-        values = tup.values
-        places = self._key_at
-        group = (values[places[0]],) if len(places) == 1 else tuple([values[place] for place in places])
-        held = self.groups.get(group)
-        if self._counts_alone:
-            if held is None:
-                self.groups[group] = [1]
-            else:
-                held[0] += 1
+        self._add([tup.values])
+
+    def execute_rows(self, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Add tuples to their groups."""
+        self._add(rows)
+
+    def _add(self, rows: Sequence[list[Any]]) -> None:
+        groups, group_of, one_field = self.groups, self._group_of, len(self._key_at) == 1
+        if self._work.counts_alone and group_of is not None:
+            _add_counts(groups, Counter(map(group_of, rows)).items(), one_field)
             return
-        if held is None:
-            held = self.groups[group] = [None] * len(self._steps)
-        for i, place, aggregator in self._steps:
-            value = values[place]
-            if value is not None:
-                one = aggregator.first(value)
-                held[i] = one if held[i] is None else merged(aggregator, held[i], one)
+        steps = self._steps
+        for values in rows:
+            group = () if group_of is None else (group_of(values),) if one_field else group_of(values)
+            held = groups.get(group)
+            if held is None:
+                held = groups[group] = [None] * len(steps)
+            for i, place, aggregator in steps:
+                value = values[place]
+                if value is not None:
+                    one = aggregator.first(value)
+                    held[i] = one if held[i] is None else merged(aggregator, held[i], one)
 
     def finish_batch(self) -> None:
         """Emit one tuple a group."""
@@ -219,7 +228,12 @@ class PartialBatches(ArrowTransactionalBolt):
     def execute_batch(self, batch: pyarrow.RecordBatch) -> None:
         """Add the rows of a batch to their groups."""
         work = self._work
-        for group, partials in _grouped(batch, work):
+        if work.counts_alone and len(work.fields) == 1:
+            counted = value_counts(batch.column(work.fields[0]))
+            if counted is not None:
+                _add_counts(self.groups, counted, one_field=True)
+                return
+        for group, partials in grouped(batch, work.fields, work.aggregators):
             self.groups[group] = work.merged(self.groups.get(group), partials)
 
     def finish_batch(self) -> None:
@@ -253,7 +267,11 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         values = tup.values
         width = 1 + len(self._work.fields)
         group = tuple(values[1:width])
-        self.groups[group] = self._work.merged(self.groups.get(group), values[width:])
+        held = self.groups.get(group)
+        if held is not None and self._work.counts_alone:
+            held[0] += values[width]
+        else:
+            self.groups[group] = self._work.merged(held, values[width:])
 
     def finish_batch(self) -> None:
         """Store one row a key, and emit it."""
@@ -262,11 +280,13 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         changes = {
             self._key(self._work.stored_group(group)): partials
             for group, partials in self.groups.items()
-            if any_value(work, partials)
+            if work.counts or any_value(work, partials)
         }
         one_value = len(work.map.value) == 1
 
         def combine(old: Any, partials: Partials) -> Any:
+            if work.counts_alone:
+                return partials[0] if old is None else old + partials[0]
             if old is not None:
                 partials = work.merged(work.loaded((old,) if one_value else old), partials)
             values = work.stored(partials)
@@ -300,68 +320,17 @@ class StoreAggregates(BaseTransactionalBolt, ICommitter):
         declarer.declare(["attempt", *self._work.map.key, *columns, *before])
 
 
+def _add_counts(groups: dict[Group, Partials], counted: Iterable[tuple[Any, int]], one_field: bool) -> None:
+    """Add to groups how many tuples more each has; of one field the value alone stands for the group."""
+    for key, count in counted:
+        group = (key,) if one_field else key
+        held = groups.get(group)
+        if held is None:
+            groups[group] = [count]
+        else:
+            held[0] += count
+
+
 def any_value(work: _Work, partials: Partials) -> bool:
     """Return whether a group has anything to store: where all that it had was None, it has not."""
     return any(value is not None for value in work.stored(partials))
-
-
-# ---------------------------------------------------------------------------------------- record batches
-
-_BY_ARROW: dict[type[Aggregator], str] = {Sum: "sum", Min: "min", Max: "max"}
-
-
-def _grouped(batch: pyarrow.RecordBatch, work: _Work) -> Iterator[tuple[Group, Partials]]:
-    """Give the partial results of each group of a batch; row by row where pyarrow would not do the same."""
-    calls = [_arrow_call(batch, aggregator) for aggregator in work.aggregators]
-    if None in calls or not work.fields:
-        names = [*work.fields, *(one.field for one in work.aggregators if one.field is not None)]
-        columns = {name: batch.column(name).to_pylist() for name in names}
-        keys = zip(*(columns[name] for name in work.fields), strict=True) if work.fields else [()] * batch.num_rows
-        for i, group in enumerate(keys):
-            yield (
-                group,
-                [
-                    1
-                    if one.field is None
-                    else None
-                    if columns[one.field][i] is None
-                    else one.first(columns[one.field][i])
-                    for one in work.aggregators
-                ],
-            )
-        return
-    import pyarrow
-
-    grouped = pyarrow.Table.from_batches([batch]).group_by(work.fields).aggregate([call for call in calls if call])
-    found = [column.to_pylist() for column in grouped.columns]
-    by_name = dict(zip(grouped.column_names, found, strict=True))
-    named = [by_name["count_all" if call == ([], "count_all") else f"{call[0]}_{call[1]}"] for call in calls if call]
-    for group, *partials in zip(zip(*(by_name[name] for name in work.fields), strict=True), *named, strict=True):
-        yield group, partials
-
-
-def _arrow_call(batch: pyarrow.RecordBatch, aggregator: Aggregator) -> tuple[Any, str] | None:
-    """Return what pyarrow calls it; None where it has nothing that is the same for these values."""
-    import pyarrow
-
-    if type(aggregator) is Count:
-        return ([], "count_all") if aggregator.field is None else (aggregator.field, "count")
-    name = _BY_ARROW.get(type(aggregator))
-    if name is None or aggregator.field is None:
-        return None
-    column = batch.column(aggregator.field)
-    if name == "sum":
-        return (aggregator.field, name) if _sum_fits(column) else None
-    return (aggregator.field, name) if pyarrow.types.is_integer(column.type) else None
-
-
-def _sum_fits(column: pyarrow.Array) -> bool:
-    """Return whether a sum of integers cannot pass 64 bits: pyarrow's would begin anew from below."""
-    import pyarrow
-    import pyarrow.compute
-
-    if not pyarrow.types.is_integer(column.type):
-        return False
-    ends = pyarrow.compute.min_max(column).as_py()
-    greatest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return bool(greatest * len(column) < 1 << 63)

@@ -14,16 +14,13 @@ from psycopg.rows import tuple_row
 from stormline.state.columns import ColumnType, in_utc
 from stormline.state.errors import StoreFailed, StoreUnavailable
 from stormline.state.fence import Fence
+from stormline.state.postgresql_bulk import ROWS_MIN, BulkWrite
 from stormline.state.postgresql_silence import GRACE_SECS, BoundedConnection
 from stormline.state.sql_connection import GONE, GRANT, IDLE_TIMES, SQLConnection
 from stormline.state.sql_text import FENCE, Dialect, columns_of, statement
 from stormline.state.sql_values import SQLValues
 from stormline.state.table import Key, Row, RowColumns, Table
 
-COPY_ROWS_MIN = 1000
-"""From so many rows on a temporary table is filled by COPY, and merged; fewer go in the parameters of one statement."""
-
-_MERGE_SINCE = 150000
 _LOCK = 7_766_271_019  # any number: of those who make Stormline's own tables
 _TYPES = {
     ColumnType.INTEGER: "bigint",
@@ -241,11 +238,6 @@ class PostgreSQLConnection(SQLConnection):
         bare = (types[name].removesuffix(" NOT NULL").partition(" COLLATE")[0] for name in names)
         return f"UNNEST({', '.join(f'{parameter}::{kind}[]' for kind in bare)}) AS given ({self.dialect.names(names)})"
 
-    def _joined(self, table: Table) -> str:
-        """Return the condition that a row has a given key."""
-        key, name = [self.dialect.name(column.name) for column in table.key], self.dialect.name(table.name)
-        return " AND ".join(f"{name}.{column} = given.{column}" for column in key)
-
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""
         name = self.dialect.name(table.name)
@@ -254,60 +246,19 @@ class PostgreSQLConnection(SQLConnection):
             columns=", ".join(f"{name}.{self.dialect.name(column)}" for column in columns_of(table)),
             given=self._unnested(table, [column.name for column in table.key], "%b"),
             table=name,
-            joined=self._joined(table),
+            joined=self.dialect.joined(table),
         )
         with self._told(f"reading table {table.name!r}"), self._db.cursor(binary=True) as cursor:
             found = cursor.execute(text.encode(), [list(part) for part in zip(*keys, strict=True)]).fetchall()
         return self._rows(table, found)
 
     def _upsert(self, table: Table, columns: RowColumns, older: bool) -> int:
-        if len(columns[0]) >= COPY_ROWS_MIN:
-            return self._merge(table, columns, older)
+        if len(columns[0]) >= ROWS_MIN:
+            return BulkWrite(self._db, self.dialect, table, columns).upsert(older)
         names = columns_of(table)
         key = [column.name for column in table.key]
         text = self.dialect.upsert_from(table.name, names, key, self._unnested(table, names), older)
         return self._db.execute(text.encode(), [list(values) for values in columns]).rowcount
-
-    def _merge(self, table: Table, columns: RowColumns, older: bool) -> int:
-        key, all_names = [column.name for column in table.key], columns_of(table)
-        types = {name: kind.removesuffix(" NOT NULL") for name, kind in self.dialect.types_of(table).items()}
-        name, names = self.dialect.name(table.name), self.dialect.names(all_names)
-        given = 'pg_temp."stormline_given"'
-        made = ", ".join(f"{self.dialect.name(column)} {types[column]}" for column in all_names)
-        self._run(
-            statement(
-                'DROP TABLE IF EXISTS $given; CREATE TEMPORARY TABLE "stormline_given" ($made) ON COMMIT DROP',
-                given=given,
-                made=made,
-            )
-        )
-        copied = statement("COPY $given ($names) FROM STDIN (FORMAT BINARY)", given=given, names=names)
-        with self._db.cursor() as cursor, cursor.copy(copied.encode()) as copy:
-            # As psycopg knows them.
-            copy.set_types([_COPY_TYPES[types[column].partition(" COLLATE")[0]] for column in all_names])
-            write_row = copy.write_row
-            for row in zip(*columns, strict=True):
-                write_row(row)
-        if self._db.info.server_version < _MERGE_SINCE:
-            source = statement("$given ORDER BY $key", given=given, key=self.dialect.names(key))
-            text = self.dialect.upsert_from(table.name, all_names, key, source, older)
-            return self._db.execute(text.encode()).rowcount
-        # A look at a few rows is enough to choose how to join them, and takes 5 ms, not 20.
-        self._run(statement("SET LOCAL default_statistics_target = 10; ANALYZE $given", given=given))
-        text = statement(
-            "MERGE INTO $table USING $given AS given ON $joined WHEN MATCHED$older THEN UPDATE SET $sets "
-            "WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)",
-            table=name,
-            given=given,
-            joined=self._joined(table),
-            older=f" AND {self.dialect.is_older(table.name, 'given')}" if older else "",
-            sets=", ".join(
-                f"{self.dialect.name(one)} = given.{self.dialect.name(one)}" for one in all_names if one not in key
-            ),
-            names=names,
-            values=", ".join(f"given.{self.dialect.name(column)}" for column in all_names),
-        )
-        return self._db.execute(text.encode()).rowcount
 
     def delete(self, table: Table, keys: Sequence[Key]) -> None:
         """Delete rows."""
@@ -315,19 +266,7 @@ class PostgreSQLConnection(SQLConnection):
             "DELETE FROM $table USING $given WHERE $joined",
             table=self.dialect.name(table.name),
             given=self._unnested(table, [column.name for column in table.key]),
-            joined=self._joined(table),
+            joined=self.dialect.joined(table),
         )
         with self._told(f"removing from table {table.name!r}"):
             self._run(text, [list(part) for part in zip(*keys, strict=True)])
-
-
-_COPY_TYPES = {
-    "bigint": "int8",
-    "double precision": "float8",
-    "text": "text",
-    "bytea": "bytea",
-    "boolean": "bool",
-    "timestamp with time zone": "timestamptz",
-    "date": "date",
-    "numeric": "numeric",
-}

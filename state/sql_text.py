@@ -136,6 +136,11 @@ class Dialect:
         txid = self.name(TXID)
         return f"{self.name(table)}.{txid} BETWEEN 0 AND {given}.{txid} - 1"
 
+    def joined(self, table: Table) -> str:
+        """Return the condition that a row has the key of a row of `given`."""
+        name, key = self.name(table.name), [self.name(column.name) for column in table.key]
+        return " AND ".join(f"{name}.{column} = given.{column}" for column in key)
+
     def own_tables(self, key_text: str, text: str, number: str) -> list[str]:
         """Return the statements that make Stormline's own tables, given the types of keys, texts and numbers."""
         numbers = ", ".join(f"{name} {number} NOT NULL" for name in ("epoch", "txid", "attempt", "commit_id"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from stormline.state.columns import PYTHON, Column, ColumnType
@@ -48,7 +49,7 @@ class SQLValues:
         written = [self._column_written(column, values) for column, values in zip(columns, rows, strict=True)]
         keys = written[: len(table.key)]
         order = _order(keys[0] if len(keys) == 1 else list(zip(*keys, strict=True)))
-        return written if order is None else [[values[i] for i in order] for values in written]
+        return written if order is None else [itemgetter(*order)(values) for values in written]
 
     def _column_written(self, column: Column, values: Sequence[Any]) -> Sequence[Any]:
         write = self._writes.get(column.type)

@@ -10,7 +10,7 @@ from stormline.topology.collector import Collector
 from stormline.topology.commit_participants import CommitTarget
 from stormline.topology.component import Conf, IComponent
 from stormline.topology.context import TopologyContext
-from stormline.topology.tuples import Tuple
+from stormline.topology.tuples import Tuple, TupleSource
 
 if TYPE_CHECKING:
     import pyarrow
@@ -115,6 +115,25 @@ class IBatchBolt(IBatchLifecycle):
 
         Args:
             tup (Tuple): what has arrived; its first value is the attempt of the batch.
+
+        Raises:
+            FailedException: the attempt is to be replayed. Anything else stops the topology.
+        """
+
+
+class IRowsBolt(IBatchBolt):
+    """A BatchBolt that takes many tuples at once, as the engine has them: to make each costs more than to look at it.
+
+    Where hooks hear of each tuple it is given them one by one.
+    """
+
+    @abstractmethod
+    def execute_rows(self, rows: Sequence[list[Any]], source: TupleSource) -> None:
+        """Execute many tuples of one stream, as `execute` would one after another.
+
+        Args:
+            rows (Sequence[list[Any]]): the values of each tuple, the attempt first.
+            source (TupleSource): who emitted them.
 
         Raises:
             FailedException: the attempt is to be replayed. Anything else stops the topology.

@@ -8,6 +8,7 @@ from stormline.topology.bolt_contracts import (
     IBatchBolt,
     IBatchLifecycle,
     ICommitter,
+    IRowsBolt,
 )
 from stormline.topology.collector import Collector
 from stormline.topology.component import Conf, IComponent, Metadata
@@ -58,6 +59,7 @@ __all__ = [
     "IPartitionedCoordinator",
     "IPartitionedEmitter",
     "IPartitionedTransactionalSpout",
+    "IRowsBolt",
     "ISpout",
     "ITransactionalCoordinator",
     "ITransactionalEmitter",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
-from stormline.bolts.two_phase_commit import TwoPhaseCommitBolt
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
 from stormline.runtime.tasks.gathered import pack_gathered
@@ -20,7 +19,15 @@ from stormline.runtime.tuples.columns import Tuples, delivered, rows_of
 from stormline.runtime.world.world import World
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.context import TopologyContext
-from stormline.topology.contracts import AnyBatchBolt, Collector, Conf, IArrowBatchBolt, IBasicBolt, IBatchBolt
+from stormline.topology.contracts import (
+    AnyBatchBolt,
+    Collector,
+    Conf,
+    IArrowBatchBolt,
+    IBasicBolt,
+    IBatchBolt,
+    IRowsBolt,
+)
 from stormline.topology.gathering import gathered_by
 from stormline.topology.readings import Readings, merge_into
 from stormline.topology.serialization import Registry
@@ -39,7 +46,7 @@ def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> N
     if isinstance(bolt, IArrowBatchBolt):
         bolt.execute_batch(delivered(tuples, source))
         return
-    if isinstance(bolt, TwoPhaseCommitBolt):
+    if isinstance(bolt, IRowsBolt):
         for rows in rows_of(tuples):
             bolt.execute_rows(rows, source)
         return

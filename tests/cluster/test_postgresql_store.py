@@ -12,10 +12,11 @@ import psycopg
 import pytest
 
 from stormline.errors import CorruptRow, InvalidStore, SecretMissing, StoreFailed, StoreUnavailable
-from stormline.state import OpaqueMap, PostgreSQLStore, TransactionalMap
+from stormline.state import OpaqueMap, PostgreSQLStore, StateMap, TransactionalMap
+from stormline.state.postgresql_bulk import BulkWrite
 from tests.contracts.inspected_store import InspectedStoreContract, OneMomentContract
 from tests.contracts.sql_store import RunSQL
-from tests.contracts.store import got, incremented, process, put, successor, words
+from tests.contracts.store import KINDS, got, incremented, process, put, successor, words
 from tests.contracts.whole_sql_store import WholeSQLStoreContract
 from tests.kits.components import eventually
 from tests.kits.stores import CommitFailed, Process
@@ -72,6 +73,106 @@ class TestPostgreSQLStore(WholeSQLStoreContract):
         )
         assert set(kept.items().values()) == {(1, 1.0, "1", b"1", 1)}
         assert before == [(1, 1.0, "1", b"1", 1)] * len(rows)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_many_new_keys_are_copied_and_merged_only_where_there_are_others_between(
+        self, store: PostgreSQLStore, process: Process, kind: type[StateMap], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept = kind(store, "kept", key={"n": int, "s": str}, value={"x": int})
+        ways = [
+            ({(i, "b"): 1 for i in range(0, 4000, 2)}, "copied"),  # into an empty table
+            ({(i, "b"): 2 for i in range(4000, 5000)}, "copied"),  # behind all
+            ({(i, "b"): 3 for i in range(-1000, 0)}, "copied"),  # before all
+            ({(i, "b"): 4 for i in range(1, 4000, 2)}, "merged"),  # new, but between others
+            ({(i, "b"): 5 for i in range(4999, 6000)}, "merged"),  # the first one is there
+            ({(i, "b"): 6 for i in range(-2000, -999)}, "merged"),  # the last one is there
+            ({(-3000 - i, s): 7 for i in range(500) for s in "ab"}, "copied"),
+        ]
+        rows: dict[Any, int] = {}
+        for txid, (changes, way) in enumerate(ways, start=1):
+            with monkeypatch.context() as patched:
+                patched.setattr(BulkWrite, "_merged" if way == "copied" else "_inserted", None)
+                process.commit(txid, put(kept, changes))
+            rows |= changes
+            assert kept.items() == rows
+        process.commit(len(ways) + 1, incremented(kept, dict.fromkeys(rows, 1)))
+        assert kept.items() == {key: x + 1 for key, x in rows.items()}
+
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            "word text, n bigint, count bigint, txid bigint NOT NULL, PRIMARY KEY (word, n)",  # collated otherwise
+            'word text COLLATE "C", n bigint, count bigint, txid bigint NOT NULL, PRIMARY KEY (n, word)',
+            'word text COLLATE "C", n bigint, count integer, txid bigint NOT NULL, PRIMARY KEY (word, n)',
+        ],
+    )
+    def test_a_table_that_is_not_as_we_make_it_is_merged_into(
+        self, store: PostgreSQLStore, process: Process, sql: RunSQL, monkeypatch: pytest.MonkeyPatch, columns: str
+    ) -> None:
+        sql(f"CREATE TABLE mine ({columns})")
+        monkeypatch.setattr(BulkWrite, "_inserted", None)
+        mine = TransactionalMap(store, "mine", key={"word": str, "n": int}, value={"count": int})
+        for txid in (1, 2):
+            process.commit(txid, put(mine, {(f"{letter}{i}", i): txid for i in range(600) for letter in "aB"}))
+        assert set(sql("SELECT count, txid FROM mine")) == {(2, 2)}
+
+    def test_a_key_that_somebody_stores_while_many_are_copied_is_merged(
+        self, store: PostgreSQLStore, process: Process, sql: RunSQL
+    ) -> None:
+        counts = words(PostgreSQLStore(store.dsn, timeout_secs=60))
+        process.commit(1, put(counts, {"k": 1}))
+        with psycopg.connect(store.dsn) as other, ThreadPoolExecutor(1) as pool:
+            other.execute("INSERT INTO words VALUES ('key-700', 70, 1)")
+            new = pool.submit(process.commit, 2, put(counts, {f"key-{i}": 2 for i in range(1500)}))
+            eventually(lambda: sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'COPY'"))
+            other.commit()
+            new.result(60)
+        assert counts.items() == {"k": 1} | {f"key-{i}": 2 for i in range(1500)}
+
+    def test_a_newer_row_that_somebody_stores_while_many_are_copied_stops_the_topology(
+        self, store: PostgreSQLStore, process: Process, sql: RunSQL
+    ) -> None:
+        counts = words(PostgreSQLStore(store.dsn, timeout_secs=60))
+        process.commit(1, put(counts, {"k": 1}))
+        with psycopg.connect(store.dsn) as other, ThreadPoolExecutor(1) as pool:
+            other.execute("INSERT INTO words VALUES ('key-700', 70, 9)")
+            new = pool.submit(process.commit, 2, put(counts, {f"key-{i}": 2 for i in range(1500)}))
+            eventually(lambda: sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'COPY'"))
+            other.commit()
+            with pytest.raises(
+                CommitFailed, match=r"holds key \('key-700',\) as stored by transaction 9, and this is t"
+            ):
+                new.result(60)
+        assert counts.items() == {"k": 1, "key-700": 70}
+
+    def test_one_of_many_new_rows_that_a_constraint_refuses_is_named(
+        self, store: PostgreSQLStore, process: Process, sql: RunSQL
+    ) -> None:
+        counts = words(store)
+        process.commit(1, put(counts, {}))
+        sql("ALTER TABLE words ADD CHECK (count <> 1234)")
+        with pytest.raises(
+            CommitFailed, match=r"CheckViolation: .*; it is the row of key \('key-1234',\): correct what"
+        ):
+            process.commit(2, put(counts, {f"key-{i}": i for i in range(1500)}))
+        assert counts.items() == {}
+
+    def test_many_new_rows_go_into_a_table_that_takes_no_copy(
+        self, store: PostgreSQLStore, process: Process, sql: RunSQL
+    ) -> None:
+        process.commit(1, put(words(store), {}))
+        schema = sql("SELECT current_schema()")[0][0]
+        role = f"copies_{schema}"
+        sql(f"CREATE ROLE {role} LOGIN")
+        sql(f"GRANT ALL ON SCHEMA {schema} TO {role}")
+        sql(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}")
+        sql("ALTER TABLE words ENABLE ROW LEVEL SECURITY")
+        sql("CREATE POLICY all_rows ON words USING (true)")
+        counts = words(PostgreSQLStore(store.dsn.replace("user=chaos", f"user={role}")))
+        other = Process(epoch=2)
+        other.commit(2, put(counts, {f"key-{i}": i for i in range(1500)}))
+        other.end()
+        assert words(store).items() == {f"key-{i}": i for i in range(1500)}
 
     def test_a_connection_that_the_server_closed_meanwhile_is_replaced(
         self, store: PostgreSQLStore, process: Process, sql: RunSQL

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stormline import BaseBatchBolt, MemoryTransactionalSpout, Topology, TransactionalTopologyBuilder, Tuple
+from stormline import (
+    BaseBatchBolt,
+    BaseTaskHook,
+    Config,
+    MemoryTransactionalSpout,
+    Topology,
+    TransactionalTopologyBuilder,
+    Tuple,
+)
 from stormline.errors import InvalidAggregate
 from stormline.state import (
     Count,
@@ -31,6 +40,7 @@ from stormline.state import (
     TransactionalMap,
     persistent_aggregate,
 )
+from stormline.state.grouped_columns import value_counts
 from stormline.testing import InProcessCluster
 from stormline.topology.config import COMMIT_PLACEMENT
 from tests.kits.components import LEDGERS, Store
@@ -154,6 +164,53 @@ def test_one_row_travels_and_is_written_for_each_key(monkeypatch: pytest.MonkeyP
     run(builder.build_topology())
     assert sorted(seen) == ["cat", "dog"]
     assert into.items() == {"cat": 10, "dog": 10}
+
+
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ({"word": str}, ["cat", "", "köter"]),
+        ({"word": int}, [0, -1, 2**40]),
+        ({"word": bool}, [True, False]),
+        ({"word": bytes}, [b"", b"\0"]),
+        ({"word": date}, [date(2020, 1, 1), date(1, 1, 1)]),
+        ({"word": str, "k": int}, ["cat", "dog"]),
+    ],
+)
+def test_tuples_alone_are_counted_by_keys_of_every_type(key: Any, values: list[Any], batches: bool) -> None:
+    rows: list[Any] = [(values[i * i % len(values)], i % 3, 1) for i in range(50)]
+    into = TransactionalMap(STORE, "counts", key=key, value={"n": int})
+    run(topology(rows, into, {"n": Count()}, batches, parallelism=2))
+    assert into.items() == Counter(row[0] if len(key) == 1 else row[:2] for row in rows)
+
+
+def test_keys_that_are_equal_are_one_group_whatever_their_type() -> None:
+    into = TransactionalMap(STORE, "counts", key={"word": int}, value={"n": int})
+    rows: list[Any] = [(True, 0, 1), (1.0, 0, 1), (1, 0, 1), (2, 0, 1), (2.0, 0, 1)]
+    run(topology(rows, into, {"n": Count()}, False))
+    assert into.items() == {1: 3, 2: 2}
+
+
+def test_values_of_a_column_are_counted_with_none_and_only_where_pyarrow_tells_them_apart_as_python_does() -> None:
+    words = pyarrow.array(["skipped", "cat", None, "cat", None])[1:]
+    assert dict(value_counts(words) or ()) == {"cat": 2, None: 2}
+    assert value_counts(pyarrow.array([float("nan")])) is None
+
+
+def test_hooks_hear_of_each_tuple_that_is_aggregated() -> None:
+    heard: list[Any] = []
+
+    class Hears(BaseTaskHook):
+        def bolt_execute(self, info: Any) -> None:
+            if info.tuple.source_component == "spout":
+                heard.append(info.tuple[1])
+
+    into = TransactionalMap(STORE, "counts", key={"word": str}, value={"n": int})
+    rows: list[Row] = [("cat", 0, 1), ("dog", 0, 1), ("cat", 1, 1)]
+    run(topology(rows, into, {"n": Count()}, False), {Config.TOPOLOGY_AUTO_TASK_HOOKS: [Hears]})
+    assert sorted(heard) == ["cat", "cat", "dog"]
+    assert into.items() == {"cat": 2, "dog": 1}
 
 
 @pytest.mark.parametrize("batches", [False, True])

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from stormline import TransactionalTopologyBuilder, TransactionAttempt, compile_topology
-from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch
+import pyarrow
+
+from stormline import BaseBatchBolt, Fields, TransactionalTopologyBuilder, TransactionAttempt, compile_topology
+from stormline.runtime.tasks.bolt_tasks import BatchBoltTask, begin_batch, execute_tuples
 from stormline.runtime.tasks.collector import Output, TaskCollector
 from stormline.runtime.tasks.task_environment import TaskEnvironment
+from stormline.runtime.tuples.columns import Columns
+from stormline.topology.contracts import IRowsBolt
+from stormline.topology.tuples import TupleSource
 from tests.kits.components import Counting
 from tests.kits.spouts import PlainSpout, Ranges
 
@@ -69,3 +74,25 @@ def test_attempts_that_take_turns_each_count_their_own_tuples() -> None:
     assert list(hand.finish(B)) == [B, 1]
     assert list(hand.finish(A2)) == [A2, 2]
     assert hand.emitted == []
+
+
+class _ByRows(BaseBatchBolt, IRowsBolt):
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def prepare(self, conf: Any, context: Any, collector: Any, batch_id: Any) -> None: ...
+
+    def execute(self, tup: Any) -> None:
+        raise AssertionError("it is given many at once")
+
+    def execute_rows(self, rows: Sequence[list[Any]], source: Any) -> None:
+        self.calls.append((rows, source))
+
+    def finish_batch(self) -> None: ...
+
+
+def test_a_bolt_that_takes_rows_is_given_all_at_once_and_who_emitted_them() -> None:
+    bolt, source, rows = _ByRows(), TupleSource("spout", "default", 1, Fields("id", "n")), [[A, 1], [A, 2]]
+    execute_tuples(bolt, rows, source)
+    execute_tuples(bolt, Columns(A, pyarrow.RecordBatch.from_pydict({"n": [3, 4]})), source)
+    assert bolt.calls == [(rows, source), ([[A, 3], [A, 4]], source)]
