@@ -157,6 +157,7 @@ class PartialRows(BaseTransactionalBolt, IRowsBolt):
     """Makes partial results of the tuples that reach one task."""
 
     gathers = ("groups",)
+    skips_empty = True
 
     def __init__(self, work: _Work) -> None:
         self._work = work
@@ -214,6 +215,7 @@ class PartialBatches(ArrowTransactionalBolt):
     """Makes partial results of the record batches that reach one task: by pyarrow, as far as it can."""
 
     gathers = ("groups",)
+    skips_empty = True
 
     def __init__(self, work: _Work) -> None:
         self._work = work

@@ -56,8 +56,8 @@ class IBasicBolt(IComponent):
 class IBatchLifecycle(IComponent):
     """What bolts of both kinds that look at one batch have in common: every task of every attempt gets a fresh copy.
 
-    It is the copy of the declared object. Every task finishes every batch, with no tuples too. `finish_batch` runs only
-    when the task provably holds all its tuples.
+    It is the copy of the declared object. Every task finishes every batch, with no tuples too, unless it
+    `skips_empty`. `finish_batch` runs only when the task provably holds all its tuples.
 
     A committer, and a bolt downstream of one, is *deferred*. It is prepared, executed and finished at the commit, all
     in the driver process and each task in one thread that lives as long as the topology: connections, registries and
@@ -76,6 +76,11 @@ class IBatchLifecycle(IComponent):
     where it has none. Where all deferred bolts of a topology name the same, transactions that wait for their commits
     become durable together, in one step of that store (topology.commit.group.max), and one that the store holds already
     is not run again. None: it does not say.
+    """
+
+    skips_empty: bool = False
+    """Whether a task has nothing to do for a batch of which it gets no tuple: it is neither prepared for it nor does it
+    finish it. A deferred bolt finishes every batch all the same.
     """
 
     @abstractmethod

@@ -158,6 +158,9 @@ class BoltDeclarer(ComponentDeclarer):
     def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Say that any task will do: as `shuffle_grouping`, but tuples may stay in the producer's Spark task.
 
+        Where one Spark task has several tasks of the bolt, a few tuples of one batch stay together, and batches take
+        these tasks in turn.
+
         Args:
             source (str): id of the component that emits them.
             stream (str): id of the stream.

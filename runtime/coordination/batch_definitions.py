@@ -38,7 +38,7 @@ class BatchDefinitions:
             stored=batch.partitions if keeps else {},
             rows=batch.rows if frozen else None,
             frozen=frozen,
-            commit_id=batch.commit_id if frozen else int(self._world.new_id()[:16], 16) >> 1,
+            commit_id=batch.commit_id if frozen else self._world.random_below(1 << 63),
             decided=frozenset(handle.component for handle in batch.handles) if frozen else frozenset(),
         )
 

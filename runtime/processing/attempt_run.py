@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from stormline.runtime.messages.sink_handle import SinkHandle
 from stormline.runtime.messages.wave import AttemptResult, DeferredTask, Failure, WaveAttempt
-from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask
+from stormline.runtime.tasks.bolt_tasks import BasicBoltTask, BatchBoltTask, Share
 from stormline.runtime.tasks.collector import TaskCollector
 
 
 class AttemptRun:
-    """One attempt of the wave in this slot."""
+    """One attempt of the wave in this slot. `waiting`: what was handed over to a task that has yet to execute it."""
 
     def __init__(self, index: int, wave_attempt: WaveAttempt) -> None:
         self.index = index
@@ -18,6 +18,7 @@ class AttemptRun:
         self.result = AttemptResult(wave_attempt.attempt)
         self.tasks: dict[int, BatchBoltTask | BasicBoltTask] = {}
         self.collectors: list[TaskCollector] = []
+        self.waiting: dict[int, list[Share]] = {}
         self.finished = False
         self.kept_rows = 0
 
@@ -50,4 +51,4 @@ class AttemptRun:
             collector.close()
         for task in self.tasks.values():
             task.clean_up()
-        self.tasks, self.collectors = {}, []
+        self.tasks, self.collectors, self.waiting = {}, [], {}

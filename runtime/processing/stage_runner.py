@@ -22,10 +22,10 @@ from stormline.runtime.tuples.blocks import Outbox
 from stormline.runtime.tuples.columns import Tuples, columns_of
 from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import ARROW, Packed, as_unpacked
-from stormline.runtime.tuples.partitioning import Split
+from stormline.runtime.tuples.partitioning import FEW_ROWS, Split
 from stormline.runtime.world.stopwatch import Stopwatch
 from stormline.topology.errors import CorruptData
-from stormline.topology.grouping import LOCAL_SHUFFLES
+from stormline.topology.grouping import LOCAL_SHUFFLES, GroupingKind
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
 
 T = TypeVar("T")
@@ -44,6 +44,7 @@ class _Way(NamedTuple):
     pack: Pack
     send: Callable[..., None]
     packed: bool
+    together: bool
 
 
 class StageRunner:
@@ -70,6 +71,9 @@ class StageRunner:
         self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
         self._components = [self._plan.components[name] for name in layout.components[stage]]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
+        undeferred = [planned for planned in self._components if not planned.deferred]
+        self._skip_empty = {p.id for p in undeferred if getattr(p.component.obj, "skips_empty", False)}
+        self._order = [task for planned in self._components for task in self._tasks_here[planned.id]]
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
         """Run the slot: take blocks for it, pass on those for later stages, give blocks and a report."""
@@ -108,6 +112,7 @@ class StageRunner:
             for task in tasks:
                 self._emit_attempt(run, emitters[task], task)
                 yield from self._outbox.drain()
+            self._settle(run)
             if run.failed:
                 for later in self._runs[i + 1 :]:
                     later.fail(
@@ -176,6 +181,21 @@ class StageRunner:
                 shares.append((tuples, self._env.source(edge, source_task)))
         if task is not None and not run.failed:
             task.execute_all(shares)
+            self._settle(run)
+
+    def _settle(self, run: AttemptRun) -> None:
+        """Let tasks execute what was handed over to them and waits; what they emit is for later ones."""
+        if run.waiting:
+            for task in self._order:
+                self._execute_waiting(run, task)
+
+    def _execute_waiting(self, run: AttemptRun, task: int) -> bool:
+        """Let a task execute what waits for it; return whether that came through."""
+        shares = run.waiting.pop(task, None)
+        if shares is None:
+            return True
+        receiver = self._task(run, task)
+        return receiver is not None and not run.failed and receiver.execute_all(shares)
 
     def _check_places(self, block: blocks.Block) -> None:
         """Check that attempts, edges and tasks exist; raise `CorruptData`."""
@@ -238,7 +258,8 @@ class StageRunner:
                 send = StageRunner._deliver if edge.transfer is Transfer.LOCAL else StageRunner._hand_over
             elif self._layout.waits_for_commit(edge):
                 send = StageRunner._keep_for_commit
-            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), send, not here)
+            together = here and len(tasks) > 1 and edge.grouping.kind is GroupingKind.NONE
+            way = _Way(self._split(edge, task), tasks, self._pack(edge, task), send, not here, together)
             self._ways[(edge.index, task)] = way
         return way
 
@@ -249,7 +270,9 @@ class StageRunner:
         return lambda tuples: Packed.of(tuples, source, registry)
 
     def _route(self, run: AttemptRun, edge: Edge, task: int) -> Route:
-        split, tasks, pack, send, packed = self._way(edge, task)
+        split, tasks, pack, send, packed, together = self._way(edge, task)
+        if together:  # the user does not care, and nothing works side by side here: attempts take the tasks in turn
+            split = partitioning.few_together(split, tasks[(self._wave.number + run.index) % len(tasks)])
         give = partial(send, self, run, edge, task)
         return PackedRoute(split, tasks, pack, give) if packed else HandOver(split, tasks, give)
 
@@ -290,14 +313,20 @@ class StageRunner:
         return self._env.splitter(edge, task, seed)
 
     def _hand_over(self, run: AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
-        """Deliver what a wave of more slots exchanges: what comes out is the same, and nobody else's."""
+        """Deliver what a wave of more slots exchanges: what comes out is the same, and nobody else's.
+
+        A few rows wait for others: a call of the task costs more than they do.
+        """
         if not as_unpacked(tuples):
             packed = self._way(edge, task).pack(tuples)
             unpacked = self._unpack(run, edge.source, task, packed)
             if unpacked is None:
                 raise AttemptAborted
             tuples = unpacked
-        self._deliver(run, edge, task, target, tuples)
+        waiting = run.waiting.setdefault(target, [])
+        waiting.append((tuples, self._env.source(edge, task)))
+        if sum([len(few) for few, _ in waiting]) > FEW_ROWS and not self._execute_waiting(run, target):
+            raise AttemptAborted
 
     def _deliver(self, run: AttemptRun, edge: Edge, task: int, target: int, tuples: Tuples) -> None:
         receiver = self._task(run, target)
@@ -322,7 +351,7 @@ class StageRunner:
             if missing:
                 run.fail(self._incomplete(f"the counts of {missing} of {len(sources)} Spark tasks have not arrived"))
             elif sent.get(run.index, {}) != held.get(run.index, {}):
-                run.fail(self._incomplete(_difference(sent.get(run.index, {}), held.get(run.index, {}))))
+                run.fail(self._incomplete(blocks.difference(sent.get(run.index, {}), held.get(run.index, {}))))
 
     def _incomplete(self, what: str) -> Failure:
         component = self._components[0].id if self._components else self._plan.spout.id
@@ -342,8 +371,11 @@ class StageRunner:
         run.release()
 
     def _finish_task(self, run: AttemptRun, planned: PlannedComponent, task: int) -> None:
+        came_through = self._execute_waiting(run, task)
+        if planned.id in self._skip_empty and task not in run.tasks:
+            return
         bolt_task = self._task(run, task)
-        if bolt_task is None:
+        if bolt_task is None or not came_through:
             return
         if planned.deferred:
             assert isinstance(bolt_task, BatchBoltTask)
@@ -360,12 +392,3 @@ class StageRunner:
         gathered = bolt_task.gathered(self._env.registry)
         self._take_room(run, bolt_task.of.component, len(gathered))
         run.given(task).gathered = gathered
-
-
-def _difference(sent: dict[blocks.Count, int], held: dict[blocks.Count, int]) -> str:
-    count = next(count for count in sent.keys() | held.keys() if sent.get(count, 0) != held.get(count, 0))
-    _, edge, source_task, target_task = count
-    return (
-        f"task {target_task} holds {held.get(count, 0)} of the {sent.get(count, 0)} tuples that task {source_task} "
-        f"sent over edge {edge}"
-    )

@@ -16,7 +16,7 @@ zero), and the indexes of the attempts that have failed there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -126,6 +126,16 @@ _NO_NUMBERS = "a block whose attempts, edges, tasks or counts are no whole numbe
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     return not values or (set(map(type, values)) == _NUMBERS and min(values) >= 0)
+
+
+def difference(sent: Mapping[Count, int], held: Mapping[Count, int]) -> str:
+    """Return where counts of tuples that were sent are not those of tuples that came."""
+    count = next(count for count in sent.keys() | held.keys() if sent.get(count, 0) != held.get(count, 0))
+    _, edge, source_task, target_task = count
+    return (
+        f"task {target_task} holds {held.get(count, 0)} of the {sent.get(count, 0)} tuples that task {source_task} "
+        f"sent over edge {edge}"
+    )
 
 
 @dataclass(slots=True)

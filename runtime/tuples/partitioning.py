@@ -17,6 +17,10 @@ Split = Callable[[Tuples], Shares]
 """Shares tuples out: (task, its tuples, in order). Rows become the tasks' own, so none is given to two of them."""
 
 
+FEW_ROWS = 16
+"""Rows that cost less to execute than to hand over one by one."""
+
+
 def fields_key(edge: Edge, positions: Sequence[int], tasks: int, registry: Registry) -> Key:
     """Return the part of a fields or partial key grouping that all senders of a process share.
 
@@ -62,6 +66,17 @@ def shuffle(tasks: Sequence[int], offset: int) -> Split:
         return _shares(tasks, [tuples[(i - begun) % n :: n] for i in range(n)])
 
     return split
+
+
+def few_together(split: Split, task: int) -> Split:
+    """Give a few rows to one task, and share out by `split` what is more."""
+
+    def few_or_more(tuples: Tuples) -> Shares:
+        if isinstance(tuples, Columns) or len(tuples) > FEW_ROWS:
+            return split(tuples)
+        return ((task, tuples),)
+
+    return few_or_more
 
 
 def fields(key: Key, tasks: Sequence[int]) -> Split:

@@ -84,8 +84,8 @@ COORDINATION = (
         "2 sameness",
         "A batch whose commit may have begun commits under another id when it is replayed.",
         DEFINITIONS,
-        "commit_id=batch.commit_id if frozen else int(",
-        "commit_id=int(",
+        "commit_id=batch.commit_id if frozen else self._world",
+        "commit_id=self._world",
     ),
     Mutant(
         "found-batch-not-frozen",
