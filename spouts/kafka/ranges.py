@@ -108,6 +108,8 @@ class Ranges:
                 place, stored.start, stored.end, taker, received=partial(self._ask_topics, number)
             )
         except Stalled as error:
+            self._checked, self._asking = -1, None
+            self._check_topics(number, replay=True)  # in place of a longer one it would wait for ever
             raise silent(place, self._settings) from error
         except PartitionFailed as error:
             self._failed(number, stored.start, error.error, replay=True)

@@ -12,7 +12,8 @@ kafka = pytest.importorskip("confluent_kafka", reason="stormline[kafka] is optio
 from stormline.spouts.kafka import KafkaTransactionalSpout  # noqa: E402
 from stormline.spouts.kafka import reader as readers  # noqa: E402
 from stormline.spouts.kafka.client import TopicFound  # noqa: E402
-from stormline.spouts.kafka.partitions import PartitionTable, Place, Run  # noqa: E402
+from stormline.spouts.kafka.errors import RecordsLost  # noqa: E402
+from stormline.spouts.kafka.partitions import PartitionTable, Place, Range, Run  # noqa: E402
 from stormline.spouts.kafka.ranges import Ranges, TopicGone  # noqa: E402
 from tests.unit.spouts.kafka.test_reader import A, FakeConsumer, Kept, error, record  # noqa: E402
 
@@ -91,3 +92,10 @@ def test_what_was_given_of_another_topic_is_told_and_nothing_more_of_it_is_given
             made.read_new(0, 0, -1, kept)
     assert kept.takes == [[0, 1, 2, 3]]
     assert len(cluster.events) == 2
+
+
+def test_a_replay_that_waits_for_records_looks_whether_the_topic_is_another_one() -> None:
+    kept = Kept()
+    made = ranges(FakeCluster(FakeConsumer([record(A, 0), record(A, 1)]), kept, "new"))
+    with pytest.raises(RecordsLost, match="topic 'a' was deleted and made anew"):
+        made.read_again(0, Range(0, 4, 4, 0), kept)
