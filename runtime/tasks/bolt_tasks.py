@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import Any
 
 from stormline.runtime.messages.wave import Failure
 from stormline.runtime.tasks.collector import TaskCollector
+from stormline.runtime.tasks.each_tuple import execute_each
 from stormline.runtime.tasks.gathered import pack_gathered
 from stormline.runtime.tasks.other_state import OtherState
 from stormline.runtime.tasks.sink_turn import TaskSinkTurn
@@ -50,10 +50,8 @@ def execute_tuples(bolt: AnyBatchBolt, tuples: Tuples, source: TupleSource) -> N
         for rows in rows_of(tuples):
             bolt.execute_rows(rows, source)
         return
-    execute = bolt.execute
     for rows in rows_of(tuples):
-        for tup in map(Tuple, rows, repeat(source)):  # map makes each when its turn comes, and faster than a call here
-            execute(tup)
+        execute_each(bolt.execute, rows, source)
 
 
 class _BoltTask:
@@ -87,13 +85,11 @@ class BasicBoltTask(_BoltTask):
         return self._came_through(run_guarded(self.of, "execute", self._execute_all, shares))
 
     def _execute_all(self, shares: Sequence[Share]) -> None:
-        execute, collector = self._bolt.execute, self.collector
         try:
             for tuples, source in shares:
                 for rows in rows_of(tuples):
-                    for tup in map(Tuple, rows, repeat(source)):
-                        execute(tup, collector)
-            collector.flush()
+                    execute_each(self._bolt.execute, rows, source, self.collector)
+            self.collector.flush()
         finally:  # the bolt counts for all attempts, one after another
             self.context.count_into(self._counted)
 

@@ -187,22 +187,33 @@ class Cluster:
 
     def described(self, names: Sequence[str]) -> dict[str, TopicFound]:
         """Return the topics of these names, as they are now; those that are not there are left out."""
-        try:
-            return self._described(names)
-        except _Stale:
-            self._refresh(names)
-        try:
-            return self._described(names)
-        except _Stale as error:
-            raise self.failure(error.error, "asking what topics are") from error
+        return self.asking(names)()
 
-    def _described(self, names: Sequence[str]) -> dict[str, TopicFound]:
+    def asking(self, names: Sequence[str]) -> Callable[[], dict[str, TopicFound]]:
+        """Ask what the topics of these names are; return what waits for the answer, and gives it as `described`."""
         if not names:
-            return {}
-        asked = self._asked(
+            return dict
+        asked = self._ask_topics(names)
+
+        def answer() -> dict[str, TopicFound]:
+            try:
+                return self._found(asked)
+            except _Stale:
+                self._refresh(names)
+            try:
+                return self._found(self._ask_topics(names))
+            except _Stale as error:
+                raise self.failure(error.error, "asking what topics are") from error
+
+        return answer
+
+    def _ask_topics(self, names: Sequence[str]) -> dict[str, Any]:
+        return self._asked(
             "what topics are",
             lambda: self._admin.describe_topics(TopicCollection([*names]), request_timeout=self._timeout),
         )
+
+    def _found(self, asked: Mapping[str, Any]) -> dict[str, TopicFound]:
         found = {}
         for name, future in asked.items():
             try:

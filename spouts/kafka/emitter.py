@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from stormline.spouts.kafka.partitions import Place, Range
 from stormline.spouts.kafka.ranges import Ranges, TopicGone, silent
-from stormline.spouts.kafka.reader import Piece, Stalled
-from stormline.spouts.kafka.records import RecordEmitter
+from stormline.spouts.kafka.reader import Stalled
+from stormline.spouts.kafka.records import RecordEmitter, Share
 from stormline.spouts.kafka.settings import KafkaSettings
 from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.contracts import Collector, IOpaqueEmitter, IPartitionedEmitter, Metadata
@@ -52,15 +52,18 @@ class KafkaEmitter(IPartitionedEmitter):
         if table.is_gone(partition):
             return [start, start, 0, epoch]
         start = ranges.start(partition) if last_metadata is None else start
+        share = self._records.share(attempt, collector, table.place(partition))
         try:
-            start, piece = ranges.read_new(partition, start, epoch)
+            start, end = ranges.read_new(partition, start, epoch, share)
         except TopicGone as gone:
+            if share.records:
+                raise FailedException(str(gone)) from gone
             log.error("%s; on_lost='continue': the next batch begins with the new one", gone)
             return [start, start, 0, epoch]
         except Stalled as error:
             raise silent(table.place(partition), self._settings) from error
-        self._records.emit(attempt, collector, table.place(partition), piece.messages)
-        return _metadata(start, piece, epoch)
+        share.end()
+        return _metadata(start, end, share, epoch)
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: Collector, partition: int, metadata: Metadata
@@ -71,8 +74,9 @@ class KafkaEmitter(IPartitionedEmitter):
             RecordsLost: some are not there any more.
             FailedException: the brokers do not answer.
         """
-        messages = self._ranges.read_again(partition, Range.from_metadata(metadata))
-        self._records.emit(attempt, collector, self._ranges.table.place(partition), messages)
+        share = self._records.share(attempt, collector, self._ranges.table.place(partition))
+        self._ranges.read_again(partition, Range.from_metadata(metadata), share)
+        share.end()
 
     def close(self) -> None:
         """End the connections."""
@@ -109,29 +113,35 @@ class OpaqueKafkaEmitter(IOpaqueEmitter):
             FailedException: the brokers do not answer, and the batch must be as it was.
         """
         place = self._ranges.table.place(partition)
+        share = self._records.share(attempt, collector, place)
         stored = self._stored.get(partition)
         if stored is not None:
-            self._records.emit(attempt, collector, place, self._ranges.read_again(partition, stored))
+            self._ranges.read_again(partition, stored, share)
+            share.end()
             return [*stored]
         if self._ranges.table.is_gone(partition) or time.monotonic() < self._away_until.get(place, 0.0):
             return None
         start, epoch = _position(last_metadata)
         try:
             start = self._ranges.start(partition) if last_metadata is None else start
-            start, piece = self._ranges.read_new(partition, start, epoch)
+            start, end = self._ranges.read_new(partition, start, epoch, share)
         except TopicGone as gone:
+            if share.records:
+                raise FailedException(str(gone)) from gone
             log.error("%s; on_lost='continue': the next batch begins with the new one", gone)
             return None
         except Stalled as error:
-            start, piece = error.start, error.piece
+            start, end = error.start, error.end
             self._leave_alone(place, "no record comes, though there are some", SILENT_SECS)
         except FailedException as error:
+            if share.records:
+                raise
             self._leave_alone(place, str(error), REFUSED_SECS)
             return None
-        if last_metadata is not None and piece.end == start == last_metadata[1]:
+        if last_metadata is not None and end == start == last_metadata[1]:
             return None
-        self._records.emit(attempt, collector, place, piece.messages)
-        return _metadata(start, piece, epoch)
+        share.end()
+        return _metadata(start, end, share, epoch)
 
     def close(self) -> None:
         """End the connections."""
@@ -150,8 +160,5 @@ def _position(last_metadata: Metadata) -> tuple[int, int]:
     return last.end, last.epoch
 
 
-def _metadata(start: int, piece: Piece, epoch: int) -> list[int]:
-    if piece.messages:
-        written = piece.messages[-1].leader_epoch()
-        epoch = epoch if written is None else written
-    return [start, piece.end, len(piece.messages), epoch]
+def _metadata(start: int, end: int, share: Share, epoch: int) -> list[int]:
+    return [start, end, share.records, epoch if share.epoch is None else share.epoch]

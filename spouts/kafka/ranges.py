@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 
-from stormline.spouts.kafka.client import EARLIEST, LATEST, UNKNOWN, Cluster
+from stormline.spouts.kafka.client import EARLIEST, LATEST, UNKNOWN, Cluster, TopicFound
 from stormline.spouts.kafka.errors import RecordsLost
 from stormline.spouts.kafka.partitions import PartitionTable, Place, Range
-from stormline.spouts.kafka.reader import PartitionFailed, Piece, RangeReader, Stalled
+from stormline.spouts.kafka.reader import PartitionFailed, RangeReader, Stalled, Taker
 from stormline.spouts.kafka.settings import KafkaSettings
 from stormline.topology.contracts import Metadata
 from stormline.topology.errors import FailedException
@@ -51,6 +52,10 @@ class Ranges:
         """Where each partition begins of which the batch may have something."""
         self._filled = False
         self._checked = 0
+        self._asking: tuple[int, list[str], Callable[[], dict[str, TopicFound]]] | None = None
+        """When so many records had been received these topics were asked for; what gives the answer."""
+        self._gone: dict[tuple[str, str], str] = {}
+        """Topics in whose place there are others, by name and id, and what is to be told of each."""
         self._suspected: set[Place] = set()
 
     def begin(self, described: Metadata, positions: Mapping[int, Metadata], stored: Mapping[int, Metadata]) -> None:
@@ -85,73 +90,93 @@ class Ranges:
         known = self._live.get(place)
         return self._offset(place, EARLIEST) if known is None else known
 
-    def read_again(self, number: int, stored: Range) -> list[Message]:
-        """Return the records of a stored range.
+    def read_again(self, number: int, stored: Range, taker: Taker) -> None:
+        """Give the records of a stored range.
 
         Raises:
             RecordsLost: some are not there any more.
             FailedException: the brokers do not answer.
         """
         if stored.start == stored.end:
-            return []
+            return
         place = self.table.place(number)
         if self.table.is_gone(number):
             now = self.table.ids[place.topic] or None
             raise RecordsLost.made_anew(place.topic, self.table.topic_id(number), now, replay=True)
         try:
-            piece = self._reader.read(place, stored.start, stored.end)
+            piece = self._reader.read(
+                place, stored.start, stored.end, taker, received=partial(self._ask_topics, number)
+            )
         except Stalled as error:
+            self._checked, self._asking = -1, None
+            self._check_topics(number, replay=True)  # in place of a longer one it would wait for ever
             raise silent(place, self._settings) from error
         except PartitionFailed as error:
             self._failed(number, stored.start, error.error, replay=True)
             raise AssertionError("unreachable") from error
         self._check_topics(number, replay=True)
-        if len(piece.messages) != stored.records:
-            raise RecordsLost.fewer(str(place), stored.start, stored.end, stored.records, len(piece.messages))
-        return piece.messages
+        if piece.records != stored.records:
+            raise RecordsLost.fewer(str(place), stored.start, stored.end, stored.records, piece.records)
 
-    def read_new(self, number: int, start: int, epoch: int) -> tuple[int, Piece]:
-        """Return what there is from an offset on; and from where, since some may be lost and the user wants to go on.
+    def read_new(self, number: int, start: int, epoch: int, taker: Taker) -> tuple[int, int]:
+        """Give what there is from an offset on; return from where, since some may be lost and the user wants to go on,
+        and to where.
+
+        Whatever it raises, some records may have been given. Where the brokers give an error after some, those are all
+        that is given: the next range begins with the error.
 
         Raises:
-            Stalled: nothing comes in time; it has what has come.
+            Stalled: nothing comes in time; what has come has been given.
             RecordsLost: what comes next is not there any more.
             TopicGone: the topic is another one, and the user wants to go on.
             FailedException: the brokers do not answer.
         """
         place = self.table.place(number)
+        gone = self._gone.get((place.topic, self.table.ids[place.topic]))
+        if gone is not None:
+            raise TopicGone(gone)
         try:
-            start, piece = self._read(number, start, epoch)
+            start, end = self._read(number, start, epoch, taker)
         except Stalled:
             self._check_topics(number, replay=False)
             raise
         except PartitionFailed as error:
-            start = self._failed(number, start, error.error, replay=False)
-            try:
-                start, piece = self._read(number, start, -1)
-            except PartitionFailed as again:
-                raise self._cluster.failure(again.error, f"reading {place}") from again
+            if error.given is not None:
+                end = error.given.end
+            else:
+                start = self._failed(number, start, error.error, replay=False)
+                start, end = self._read_on(number, start, taker)
         self._check_topics(number, replay=False)
-        return start, piece
+        return start, end
 
     def close(self) -> None:
         """End the connections."""
         self._cluster.close()
 
-    def _read(self, number: int, start: int, epoch: int) -> tuple[int, Piece]:
+    def _read_on(self, number: int, start: int, taker: Taker) -> tuple[int, int]:
+        """Read from where to go on after an error."""
+        try:
+            return self._read(number, start, -1, taker)
+        except PartitionFailed as again:
+            if again.given is not None:
+                return start, again.given.end
+            raise self._cluster.failure(again.error, f"reading {self.table.place(number)}") from again
+
+    def _read(self, number: int, start: int, epoch: int, taker: Taker) -> tuple[int, int]:
         place = self.table.place(number)
         stable = self._end(place, start)
         if stable < start:
             start = self._after_truncation(number, start, stable)
-            return start, Piece([], start)
+            return start, start
         self._suspected.discard(place)
         end = min(stable, start + self._settings.records_max)
         self._fill()
-        return start, self._reader.read(place, start, end, self._settings.bytes_max, epoch)
+        received = partial(self._ask_topics, number)
+        return start, self._reader.read(place, start, end, taker, self._settings.bytes_max, epoch, received).end
 
     def _fill(self) -> None:
-        """Receive the whole batch, once, so that its topics are asked for once."""
-        if not self._filled:
+        """Receive the whole batch of several partitions, once, so that its topics are asked for once."""
+        if not self._filled and len(self._live) > 1:
             self._filled = True
             most = self._settings.records_max
             ends = {place: min(self._ends[place], at + most) for place, at in self._live.items() if place in self._ends}
@@ -184,11 +209,12 @@ class Ranges:
 
     def _check_topics(self, number: int, replay: bool) -> None:
         """Check that what was received is of the topics that it should be: after it was, since ids never return."""
-        received = self._reader.received
+        received, asking = self._reader.received, self._asking
         if received == self._checked:
             return
-        topics = sorted({self.table.place(number).topic, *(place.topic for place in self._live)})
-        found = self._cluster.described(topics)
+        topics = self._topics(number)
+        self._asking = None
+        found = asking[2]() if asking and asking[:2] == (received, topics) else self._cluster.described(topics)
         for topic in topics:
             stored = self.table.ids[topic]
             now = found[topic].topic_id if topic in found else None
@@ -198,6 +224,16 @@ class Ranges:
                 self._changed(topic, stored, now, replay)
         self._checked = received
 
+    def _ask_topics(self, number: int) -> None:
+        """Ask for what `_check_topics` checks, before the last records are given: their emits take as long as this."""
+        received = self._reader.received
+        if received != self._checked:
+            topics = self._topics(number)
+            self._asking = (received, topics, self._cluster.asking(topics))
+
+    def _topics(self, number: int) -> list[str]:
+        return sorted({self.table.place(number).topic, *(place.topic for place in self._live)})
+
     def _changed(self, topic: str, stored: str, now: str | None, replay: bool) -> None:
         """Forget what was received of a topic that is another one; the coordinator tells the batches to come."""
         for place in [place for place in self.table.numbers() if place.topic == topic]:
@@ -206,13 +242,15 @@ class Ranges:
         lost = RecordsLost.made_anew(topic, stored, now, replay)
         if replay or self._settings.lost_stops:
             raise lost
+        if now is not None:  # by now; one that was not found may come back
+            self._gone[(topic, stored)] = str(lost)
         raise TopicGone(str(lost))
 
     def _failed(self, number: int, start: int, error: KafkaError, replay: bool) -> int:
         """Return where to go on after the brokers gave an error in place of records, or raise."""
         place = self.table.place(number)
         if error.code() in LOST or error.code() in UNKNOWN:
-            self._checked = -1
+            self._checked, self._asking = -1, None
             self._check_topics(number, replay)
         if error.code() not in LOST:
             raise self._cluster.failure(error, f"reading {place}")
@@ -228,7 +266,7 @@ class Ranges:
     def _after_truncation(self, number: int, start: int, end: int) -> int:
         """Return where to go on when the log ends before what was read: believed when it is found twice."""
         place = self.table.place(number)
-        self._checked = -1
+        self._checked, self._asking = -1, None
         self._check_topics(number, replay=False)
         if place not in self._suspected:
             self._suspected.add(place)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from operator import ne
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -20,31 +20,45 @@ FORWARD_MAX = 50_000
 HELD_BYTES_MAX = 16 << 20
 """What may wait of a partition that is not being read, before it is received no further."""
 
+LAST_RECORDS = 8000
+"""Offsets at the end of a range that are given together, when all has been received: what is asked for when it has
+been is answered meanwhile."""
+
 WAIT_SECS = 0.2
 
 
-class Piece(NamedTuple):
-    """Records of a range [start, `end`) of offsets; all that there are."""
+class Taker(Protocol):
+    """What is given the records of a range, in their order, as they come: `at_once` of them, or what is left."""
 
-    messages: list[Message]
+    @property
+    def at_once(self) -> int: ...
+
+    def take(self, messages: list[Message]) -> None: ...
+
+
+class Piece(NamedTuple):
+    """What was given of a range [start, `end`) of offsets: all `records` that there are."""
+
+    records: int
     end: int
 
 
 class Stalled(Exception):
-    """Nothing more came in time. `piece`: what has come from `start` on, to its end."""
+    """Nothing more came in time. What has come has been given, from `start` to `end`."""
 
-    def __init__(self, start: int, piece: Piece) -> None:
+    def __init__(self, start: int, end: int) -> None:
         super().__init__("nothing came in time")
         self.start = start
-        self.piece = piece
+        self.end = end
 
 
 class PartitionFailed(Exception):
-    """The brokers gave an error in place of records."""
+    """The brokers gave an error in place of records. `given`: what has been given before; None where nothing has."""
 
-    def __init__(self, error: KafkaError) -> None:
+    def __init__(self, error: KafkaError, given: Piece | None) -> None:
         super().__init__(error.str())
         self.error = error
+        self.given = given
 
 
 @dataclass(slots=True)
@@ -58,6 +72,11 @@ class _Held:
     received: bool = True
     held_bytes: int = 0
     error: KafkaError | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Number of records that have not been taken."""
+        return len(self.messages) - self.taken
 
     def keep(self, run: list[Message]) -> None:
         """Take in consecutive records; those that have come before are left out."""
@@ -126,55 +145,74 @@ class RangeReader:
         if held is not None and held.received:
             self._consumer.incremental_unassign([TopicPartition(*place)])
 
-    def read(self, place: Place, start: int, end: int, bytes_max: int | None = None, epoch: int = -1) -> Piece:
-        """Return the records of a range: to `end`, or to the record with which `bytes_max` is reached.
+    def read(
+        self,
+        place: Place,
+        start: int,
+        end: int,
+        taker: Taker,
+        bytes_max: int | None = None,
+        epoch: int = -1,
+        received: Callable[[], None] = lambda: None,
+    ) -> Piece:
+        """Give the records of a range: to `end`, or to the record with which `bytes_max` is reached.
+
+        They are given as they come, so that few of them wait: those that do not fit into a processor's cache take half
+        as long again.
 
         Args:
             place: the partition.
             start: the first offset.
             end: the offset after the last; all before it must be committed or aborted.
+            taker: what is given them.
             bytes_max: how many bytes of keys and values there may be; one record there is in any case.
             epoch: of the leader who wrote the record before `start`, -1 where that is not known.
+            received: called when the last ones have been received, before they are given.
 
         Raises:
             Stalled: nothing came in time.
             PartitionFailed: the brokers gave an error.
         """
         if start >= end:
-            return Piece([], end)
+            return Piece(0, end)
         self.want({place: (start, epoch)})
         held = self._held[place]
         held.skip_to(start)
         deadline = time.monotonic() + self._timeout_secs
-        counted = size = 0
+        counted = size = given = 0
         while True:
             if bytes_max is not None:
                 messages, at = held.messages, held.taken
-                while at + counted < len(messages):
+                while at + counted < len(messages) and size < bytes_max:
                     message = messages[at + counted]
                     if message.offset() >= end:  # type: ignore[operator]
                         break
                     size += _bytes_of(message)
                     counted += 1
                     if size >= bytes_max:
-                        cut = message.offset() + 1  # type: ignore[operator]
-                        return Piece(held.take(cut), cut)
+                        end = message.offset() + 1  # type: ignore[operator]
             if held.until >= end:
-                return Piece(held.take(end), end)
+                received()
+                return Piece(given + _give(taker, held.take(end)), end)
             if held.error is not None:
-                error = held.error
                 self.forget(place)
-                raise PartitionFailed(error)
+                raise PartitionFailed(held.error, Piece(given, held.since) if given else None)
+            if bytes_max is None and held.waiting >= taker.at_once and end - held.until > LAST_RECORDS:
+                given += _give(taker, held.take(held.until))
+                deadline = time.monotonic() + self._timeout_secs
             if not held.received:
                 self._resume(place, held)
             before = held.until
-            self._receive({place}, min(WAIT_SECS, self._timeout_secs))
+            left = taker.at_once - held.waiting
+            most = TAKEN_AT_ONCE if left <= 0 else min(TAKEN_AT_ONCE, left)
+            self._receive({place}, min(WAIT_SECS, self._timeout_secs), most)
             held.skip_to(start)
             if held.until > before:
                 deadline = time.monotonic() + self._timeout_secs
             elif time.monotonic() > deadline and held.error is None:
                 until = max(held.until, start)
-                raise Stalled(start, Piece(held.take(until), until))
+                _give(taker, held.take(until))
+                raise Stalled(start, until)
 
     def fill(self, ends: Mapping[Place, int]) -> None:
         """Receive of several partitions up to these offsets, so that reading them waits for nothing more.
@@ -203,9 +241,9 @@ class RangeReader:
         held.received = True
         self._consumer.incremental_assign([_from(place, held.until, -1)])
 
-    def _receive(self, wanted: Collection[Place], wait_secs: float) -> bool:
+    def _receive(self, wanted: Collection[Place], wait_secs: float, most: int = TAKEN_AT_ONCE) -> bool:
         """Take in what has come; where nothing has, wait for one message. Return whether anything came."""
-        messages = self._consumer.consume(TAKEN_AT_ONCE, 0)
+        messages = self._consumer.consume(most, 0)
         if not messages:
             message = self._consumer.poll(wait_secs)
             if message is None:
@@ -255,6 +293,12 @@ class RangeReader:
             held.until = max(held.until, message.offset() or 0)
         else:
             held.error = error
+
+
+def _give(taker: Taker, messages: list[Message]) -> int:
+    if messages:
+        taker.take(messages)
+    return len(messages)
 
 
 def _from(place: Place, start: int, epoch: int) -> TopicPartition:

@@ -63,26 +63,15 @@ class RecordEmitter:
         """Count a gap that is gone over."""
         self._gaps.inc()
 
-    def emit(self, attempt: TransactionAttempt, collector: Collector, place: Place, messages: list[Message]) -> None:
-        """Emit [attempt, *fields] of each record, and then those that cannot be read, if they are to be emitted.
+    def share(self, attempt: TransactionAttempt, collector: Collector, place: Place) -> Share:
+        """Return what takes the records that a batch has of one partition, and emits them."""
+        if self._schema is None:
+            return Share(
+                self, attempt, collector, place, ROWS_AT_ONCE, partial(self._rows, attempt), collector.emit_all
+            )
+        return Share(self, attempt, collector, place, BATCH_ROWS, self._batch, collector.emit_batch)
 
-        Raises:
-            UnreadableRecord: one cannot be read, and it is to stop the topology.
-        """
-        bad: Bad = []
-        if messages:
-            if self._schema is None:
-                self._some(messages, ROWS_AT_ONCE, bad, partial(self._rows, attempt), collector.emit_all)
-            else:
-                self._some(messages, BATCH_ROWS, bad, self._batch, collector.emit_batch)
-        if bad:
-            self._deal_with(attempt, collector, place, bad)
-
-    def _some(self, messages: Sequence[Message], at_once: int, bad: Bad, make: Make, emit: Emit) -> None:
-        for first in range(0, len(messages), at_once):
-            self._each(messages[first : first + at_once], bad, make, emit)
-
-    def _each(self, messages: Sequence[Message], bad: Bad, make: Make, emit: Emit) -> None:
+    def each(self, messages: Sequence[Message], bad: Bad, make: Make, emit: Emit) -> None:
         """Emit all records at once; where one cannot be read, the halves without it."""
         try:
             made = make(messages)
@@ -94,8 +83,8 @@ class RecordEmitter:
                 bad.append((messages[0], f"{kind}{error}"))
                 return
             half = len(messages) // 2
-            self._each(messages[:half], bad, make, emit)
-            self._each(messages[half:], bad, make, emit)
+            self.each(messages[:half], bad, make, emit)
+            self.each(messages[half:], bad, make, emit)
             return
         emit(made)
 
@@ -123,7 +112,12 @@ class RecordEmitter:
         values = _decoded(values, self._value)
         return [list_of(messages, keys, values) for list_of in self._lists]
 
-    def _deal_with(self, attempt: TransactionAttempt, collector: Collector, place: Place, bad: Bad) -> None:
+    def deal_with(self, attempt: TransactionAttempt, collector: Collector, place: Place, bad: Bad) -> None:
+        """Do with records that cannot be read what the user wants.
+
+        Raises:
+            UnreadableRecord: they are to stop the topology.
+        """
         first, problem = bad[0]
         offset = first.offset() or 0
         how = self._settings.on_unreadable
@@ -140,6 +134,48 @@ class RecordEmitter:
         )
         if how == "emit":
             collector.emit_all([[attempt, *_letter(message, why)] for message, why in bad], UNREADABLE)
+
+
+class Share:
+    """What a batch has of one partition: takes its records as they come, and emits [attempt, *fields] of each.
+
+    `records` have been taken. `epoch`: of the leader who wrote the last one, None where that is not known.
+    """
+
+    def __init__(
+        self,
+        emitter: RecordEmitter,
+        attempt: TransactionAttempt,
+        collector: Collector,
+        place: Place,
+        at_once: int,
+        make: Make,
+        emit: Emit,
+    ) -> None:
+        self._emitter = emitter
+        self._to = (attempt, collector, place)
+        self._how = (make, emit)
+        self._bad: Bad = []
+        self.at_once = at_once
+        self.records = 0
+        self.epoch: int | None = None
+
+    def take(self, messages: list[Message]) -> None:
+        """Emit records; those that cannot be read wait for the end."""
+        self.records += len(messages)  # first: whatever goes wrong now, something may have been emitted
+        written = messages[-1].leader_epoch()
+        self.epoch = self.epoch if written is None else written
+        for first in range(0, len(messages), self.at_once):
+            self._emitter.each(messages[first : first + self.at_once], self._bad, *self._how)
+
+    def end(self) -> None:
+        """Emit those that cannot be read, if they are to be emitted.
+
+        Raises:
+            UnreadableRecord: one cannot be read, and it is to stop the topology.
+        """
+        if self._bad:
+            self._emitter.deal_with(*self._to, self._bad)
 
 
 def _decoded(raw: list[Any], decode: Callable[[bytes], Any] | None) -> list[Any]:

@@ -10,8 +10,9 @@ import pytest
 
 kafka = pytest.importorskip("confluent_kafka", reason="stormline[kafka] is optional")
 
+from stormline.spouts.kafka import reader as readers  # noqa: E402
 from stormline.spouts.kafka.partitions import Place  # noqa: E402
-from stormline.spouts.kafka.reader import PartitionFailed, RangeReader  # noqa: E402
+from stormline.spouts.kafka.reader import PartitionFailed, Piece, RangeReader, Stalled  # noqa: E402
 
 A, B, OTHER = Place("a", 0), Place("a", 1), Place("b", 0)
 
@@ -43,6 +44,17 @@ def error(place: Place, offset: int, code: int = kafka.KafkaError._PARTITION_EOF
     return kafka.Message(topic=place.topic, partition=place.partition, offset=offset, error=kafka.KafkaError(code))
 
 
+class Kept:
+    """Takes records, and keeps the offsets of each take."""
+
+    def __init__(self, at_once: int = 1000) -> None:
+        self.at_once = at_once
+        self.takes: list[list[int]] = []
+
+    def take(self, messages: list[Any]) -> None:
+        self.takes.append([message.offset() for message in messages])
+
+
 def reader(starts: dict[Place, int], *takes: list[Any]) -> tuple[RangeReader, FakeConsumer]:
     consumer = FakeConsumer(*takes)
     made = RangeReader(consumer, 0.2)  # type: ignore[arg-type]
@@ -51,7 +63,11 @@ def reader(starts: dict[Place, int], *takes: list[Any]) -> tuple[RangeReader, Fa
 
 
 def offsets(made: RangeReader, place: Place, start: int, end: int) -> list[int]:
-    return [message.offset() for message in made.read(place, start, end).messages]  # type: ignore[misc]
+    kept = Kept()
+    piece = made.read(place, start, end, kept)
+    found = [offset for take in kept.takes for offset in take]
+    assert piece == Piece(len(found), end)
+    return found
 
 
 def test_records_of_several_partitions_and_topics_come_side_by_side() -> None:
@@ -77,8 +93,9 @@ def test_an_error_is_told_when_its_partition_is_read_and_costs_the_others_nothin
     lost = kafka.KafkaError._AUTO_OFFSET_RESET
     made, consumer = reader({A: 0, B: 0}, [record(A, 0), error(B, 0, lost), record(A, 1)])
     with pytest.raises(PartitionFailed) as failed:
-        made.read(B, 0, 1)
+        made.read(B, 0, 1, Kept())
     assert failed.value.error.code() == lost
+    assert failed.value.given is None
     assert consumer.unassigned == [B]
     assert offsets(made, A, 0, 2) == [0, 1]
 
@@ -109,3 +126,48 @@ def test_a_partition_that_nobody_reads_is_received_no_further_when_much_of_it_wa
     assert offsets(made, A, 0, 1) == [0]
     assert consumer.unassigned == [B]
     assert offsets(made, B, 0, 2) == [0, 1]
+
+
+def test_a_range_is_given_as_it_comes_and_its_end_when_all_of_it_has_been_received(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readers, "LAST_RECORDS", 2)
+    made, consumer = reader({A: 0}, *[[record(A, offset), record(A, offset + 1)] for offset in range(0, 12, 2)])
+    kept, received = Kept(at_once=3), []
+    piece = made.read(A, 0, 11, kept, received=lambda: received.append([len(kept.takes), made.received]))
+    assert kept.takes == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    assert received == [[2, 12]]
+    assert piece == Piece(11, 11)
+    assert not consumer.takes
+    assert offsets(made, A, 11, 12) == [11]
+
+
+def test_an_error_says_what_was_given_of_its_range_before_and_what_waited_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readers, "LAST_RECORDS", 0)
+    lost = error(A, 3, kafka.KafkaError._AUTO_OFFSET_RESET)
+    made, consumer = reader({A: 0}, [record(A, 0), record(A, 1)], [record(A, 2), lost])
+    kept = Kept(at_once=2)
+    with pytest.raises(PartitionFailed) as failed:
+        made.read(A, 0, 9, kept)
+    assert kept.takes == [[0, 1]]
+    assert failed.value.given == Piece(2, 2)
+    assert consumer.unassigned == [A]
+
+
+def test_what_came_before_nothing_more_did_is_given() -> None:
+    made, _ = reader({A: 4}, [record(A, 4), record(A, 5)])
+    kept = Kept()
+    with pytest.raises(Stalled) as stalled:
+        made.read(A, 4, 9, kept)
+    assert kept.takes == [[4, 5]]
+    assert (stalled.value.start, stalled.value.end) == (4, 6)
+
+
+def test_so_many_bytes_are_given_and_the_rest_waits() -> None:
+    made, _ = reader({A: 0}, [record(A, offset, 10) for offset in range(6)])
+    for first, last in ((0, 2), (2, 4)):
+        kept = Kept()
+        assert made.read(A, first, 6, kept, bytes_max=11) == Piece(2, last)
+        assert kept.takes == [[*range(first, last)]]

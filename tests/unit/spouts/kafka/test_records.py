@@ -25,7 +25,10 @@ def emitted(fields: list[str], *values: bytes | None) -> tuple[list[list[Any]], 
     collector = Rows()
     messages = [kafka.Message(topic="t", partition=0, offset=i, value=value) for i, value in enumerate(values)]
     emitter = RecordEmitter(spout._settings, Context(columnar=False))  # type: ignore[arg-type]
-    emitter.emit(TransactionAttempt(1, 1), collector, Place("t", 0), messages)  # type: ignore[arg-type]
+    share = emitter.share(TransactionAttempt(1, 1), collector, Place("t", 0))  # type: ignore[arg-type]
+    share.take(messages)
+    share.end()
+    assert share.records == len(messages)
     return collector.rows, [[letter[2], letter[-1]] for letter in collector.others.get("unreadable", [])]
 
 
