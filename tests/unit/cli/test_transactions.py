@@ -198,6 +198,7 @@ def test_ctrl_c_ends_the_command_while_a_sink_hangs(died: MemoryStateServer, mon
     def hangs(*_: Any) -> Any:
         main_thread = threading.main_thread().ident
         assert main_thread is not None
+        comes_back.wait(0.2)  # by then that thread waits: just before it does Python hears of a signal only afterwards
         signal.pthread_kill(main_thread, signal.SIGINT)  # as a terminal's arrives
         comes_back.wait(60)
         came_back.set()
