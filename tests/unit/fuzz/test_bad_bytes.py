@@ -164,7 +164,7 @@ def deep() -> Any:
 
 @pytest.mark.parametrize(
     ("what", "shown"),
-    [(deep(), r"(whose repr raises \w+Error|\[{40})"), (1 << 20_000, r"whose repr raises \w+Error")],  # 3.13 shows it
+    [(deep(), r"(whose repr raises \w+Error|.*\[{40})"), (1 << 20_000, r"whose repr raises \w+Error")],  # 3.13 shows it
     ids=["deep", "long"],
 )
 def test_what_cannot_be_shown_is_named_all_the_same(what: Any, shown: str) -> None:
