@@ -15,6 +15,8 @@ from benchmarks.topologies.kafka_records import PARTITIONS
 PENDING = 16
 BATCHES = 32
 """Batches a measurement."""
+WARM_UP = 64
+"""Batches before the first one, four waves: until then Java compiles."""
 LOOPS = {"K1": count_records_loop, "K2": count_columns_loop}
 
 
@@ -22,7 +24,7 @@ def run(bench: Bench) -> None:
     """Measure those of K1 and K2 that are asked for."""
     bench.say("starting Kafka")
     servers, topic = bench.lab.brokers.servers, bench.lab.brokers.topic(PARTITIONS)
-    needed = (PENDING + bench.repeats * bench.amount(BATCHES)) * BATCH_TUPLES
+    needed = (bench.amount(WARM_UP) + bench.repeats * bench.amount(BATCHES)) * BATCH_TUPLES
     bench.say(f"writing {needed:,} records")
     bench.lab.brokers.fill(topic, needed)
     with BareProcesses(**{key: partial(loop, servers, topic) for key, loop in LOOPS.items()}) as bare:
@@ -40,8 +42,8 @@ def _measure(bench: Bench, key: str, topic: str, bare: BareProcesses) -> None:
         PATIENT,
     ) as stream:
         bench.say(f"{key}: warming up")
-        stream.run(PENDING)
-        bare.run(key, PENDING, BATCH_TUPLES)
+        stream.run(bench.amount(WARM_UP))
+        bare.run(key, bench.amount(WARM_UP), BATCH_TUPLES)
         for number in range(bench.repeats):
             ours, theirs = alternately(
                 number, lambda: stream.run(batches), lambda: bare.run(key, batches, BATCH_TUPLES)

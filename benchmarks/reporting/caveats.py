@@ -4,9 +4,9 @@ CAVEATS: tuple[str, ...] = (
     "Absolute figures vary from machine to machine and from hour to hour; the ratios less, since both sides of each "
     "pair are measured one right after the other, in alternating order.",
     "Start-up is left out everywhere but in P11: Spark, ZooKeeper, the Python workers and the bare loops' processes "
-    "are up, and one unmeasured run of each has gone before; in P3, S1, S2 and T2 8,192 small transactions, since "
-    "until then Java compiles what runs for each. Stormline's time runs from the first is_ready that is answered true "
-    "until the last commit is durably recorded, so filling and emptying the pipeline is in it.",
+    "are up, and one unmeasured run of each has gone before; in P3, S1, S2 and T2 8,192 small transactions, in "
+    "K1 and K2 four waves, since until then Java compiles. Stormline's time runs from the first is_ready that is "
+    "answered true until the last commit is durably recorded, so filling and emptying the pipeline is in it.",
     "The synthetic spout's words are made once a process; each tuple is a list made anew, [attempt, word].",
     "The synthetic spout hands over 1,000 tuples a call (emit_all), so that the engine is what is measured; P1b has an "
     "emit for each tuple, as ported spouts do.",
