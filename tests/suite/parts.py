@@ -44,13 +44,13 @@ TEST = (
     LINT,
     Part("simulation", ("tests/simulation",), yields=True),
     Part("chaos", ("tests/cluster/test_chaos.py",), in_real_time=True),
-    Part("spark cluster", ("tests/cluster/test_spark_submit.py",), in_real_time=True),
+    Part("kafka", ("tests/kafka",), in_real_time=True),
     Part("unit", ("tests",), in_real_time=True),
     Part("runtime", ("tests/unit/runtime", "tests/unit/simulation", "tests/model"), in_real_time=True),
     Part("servers", ("tests/cluster",), in_real_time=True),
+    Part("spark cluster", ("tests/cluster/test_spark_submit.py",), in_real_time=True),
     Part("spark", ("tests/spark",), in_real_time=True),
     Part("spark contract", ("tests/spark/test_running.py",), in_real_time=True),
-    Part("kafka", ("tests/kafka",), in_real_time=True),
     Part("spark commands", ("tests/spark/test_cli_*.py", "tests/spark/test_storm_submitter.py"), in_real_time=True),
 )
 """What `make test` runs: all tests but the proofs."""
