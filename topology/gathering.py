@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -90,11 +91,16 @@ def _users_classes(klass: type) -> list[type]:
     return [base for base in klass.__mro__ if not base.__module__.startswith("stormline.topology.")]
 
 
-def _set_in(code: CodeType) -> Iterator[str]:
+@cache
+def _set_in(code: CodeType) -> frozenset[str]:
+    return frozenset(_names_set_in(code))
+
+
+def _names_set_in(code: CodeType) -> Iterator[str]:
     for instruction in dis.get_instructions(code):
         if instruction.opname == "STORE_ATTR":
             yield str(instruction.argval)
     yield from _BY_NAME.intersection(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _set_in(inner)
+            yield from _names_set_in(inner)
