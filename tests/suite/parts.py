@@ -55,7 +55,7 @@ TEST = (
 )
 """What `make test` runs: all tests but the proofs."""
 
-KILLED_DRIVERS = ("kill_minus_nine", "jvm_killed", "flight_delays_killed", "stores_killed")
+KILLED_DRIVERS = ("kill_minus_nine", "jvm_killed", "flight_delays_killed")
 
 PROOF = (
     CLASSES,
@@ -63,6 +63,7 @@ PROOF = (
     Part("mutants", ("tests/mutants",), yields=True, secs_max=1800.0),
     Part("killed copies", ("tests/kafka/test_copy_killed.py", "tests/kafka/test_killed.py"), in_real_time=True),
     Part("killed drivers", tuple(f"tests/cluster/test_{name}.py" for name in KILLED_DRIVERS), in_real_time=True),
+    Part("killed stores", ("tests/cluster/test_stores_killed.py",), in_real_time=True),
     Part(
         "killed sources",
         ("tests/cluster/test_sources_killed.py", "tests/cluster/test_stream_sink_killed.py"),
