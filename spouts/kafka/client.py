@@ -20,7 +20,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
-from stormline.spouts.kafka.client_log import CLIENT_LOG
+from stormline.spouts.kafka.client_log import CLIENT_LOG, Heard
 from stormline.spouts.kafka.errors import KafkaFailed, KafkaRefused
 from stormline.spouts.kafka.partitions import Place
 from stormline.spouts.kafka.settings import KafkaSettings, is_secret
@@ -116,17 +116,6 @@ class _Stale(Exception):
     def __init__(self, error: KafkaError) -> None:
         super().__init__(error.str())
         self.error = error
-
-
-class Heard:
-    """Hears what the client's library tells of its connections, which it mends by itself as long as it can."""
-
-    def __init__(self) -> None:
-        self.errors: list[KafkaError] = []
-
-    def __call__(self, error: KafkaError) -> None:
-        """Take in an error."""
-        self.errors = [*self.errors[-4:], error]
 
 
 class Cluster:
@@ -332,7 +321,7 @@ class Cluster:
             answer = ask()
         except KafkaException as error:
             raise self.failure(error.args[0], f"asking for {what}") from error
-        self._heard.errors = []
+        self._heard.forget()
         return answer
 
 

@@ -1,4 +1,4 @@
-"""Where Kafka's client library logs: to the logger `stormline.kafka`, and the same thing not again and again.
+"""What Kafka's client library tells: its errors, and lines for the logger `stormline.kafka`.
 
 A broker that is away is tried by each client of each process once and again, and each try is a line: within minutes
 they are most of a log. So of lines that differ in nothing but the client and the time spent, one passes each half
@@ -12,6 +12,10 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 QUIET_SECS = 30.0
 """How long a line keeps lines like it back."""
@@ -56,6 +60,24 @@ class FewRepeats(logging.Filter):
                 return record.levelno, facility, _VARIES.sub("", text)
             case _:
                 return record.levelno, record.getMessage()
+
+
+class Heard:
+    """Hears what the library tells of its connections, which it mends by itself as long as it can: the last errors.
+
+    It tells them in any thread's call of it.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[KafkaError] = []
+
+    def __call__(self, error: KafkaError) -> None:
+        """Take in an error."""
+        self.errors = [*self.errors[-4:], error]
+
+    def forget(self) -> None:
+        """Forget them: the connection works again."""
+        self.errors = []
 
 
 CLIENT_LOG = logging.getLogger("stormline.kafka")

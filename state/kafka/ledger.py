@@ -22,12 +22,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from stormline.spouts.kafka.client_log import Heard
 from stormline.state.errors import StoreUnavailable
 from stormline.state.fence import Fence
 from stormline.state.kafka.errors import LedgerUnusable
 from stormline.state.kafka.ledger_record import from_value
 from stormline.state.kafka.meanings import MISSING, meaning_of
-from stormline.state.kafka.producer import Heard, client_settings
+from stormline.state.kafka.producer import client_settings
 from stormline.state.kafka.sink import KafkaSink
 
 log = logging.getLogger("stormline")
@@ -182,7 +183,7 @@ class Ledger:
             yield
         except KafkaException as error:
             where = f"{self._where}: {what}"
-            raise meaning_of(error.args[0], where, self._id, list(self._heard.errors)) from error
+            raise meaning_of(error.args[0], where, self._id, self._heard.errors) from error
 
 
 def _only(asked: dict[Any, Future[T]]) -> Future[T]:

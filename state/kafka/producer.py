@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from stormline.spouts.kafka.client_log import CLIENT_LOG
+from stormline.spouts.kafka.client_log import CLIENT_LOG, Heard
 from stormline.spouts.kafka.settings import is_secret
 from stormline.state.errors import StoreUnavailable
 from stormline.state.kafka.errors import RecordRefused
@@ -36,17 +35,6 @@ def client_settings(sink: KafkaSink) -> dict[str, Any]:
         for name, value in sink.client.items()
     }
     return {"bootstrap.servers": sink.servers, "logger": CLIENT_LOG, **resolved}
-
-
-class Heard:
-    """What the client's library tells of its connections, which it mends by itself as long as it can."""
-
-    def __init__(self) -> None:
-        self.errors: deque[KafkaError] = deque(maxlen=4)
-
-    def __call__(self, error: KafkaError) -> None:
-        """Take in an error."""
-        self.errors.append(error)
 
 
 class KafkaProducer:
@@ -213,10 +201,10 @@ class KafkaProducer:
                     if over or not error.args[0].retriable() or error.args[0].code() == KafkaError._CONFLICT:
                         raise
                     self._open.poll(0)  # lets the library tell why
-                    if refusal_in(list(self._heard.errors)) is not None:
+                    if refusal_in(self._heard.errors) is not None:
                         raise
                 else:
-                    self._heard.errors.clear()
+                    self._heard.forget()
                     return
 
     @contextmanager
@@ -231,7 +219,7 @@ class KafkaProducer:
             raise self._meaning(cause, what) from error
 
     def _meaning(self, error: KafkaError, what: str) -> Exception:
-        return meaning_of(error, f"{self._name}: {what}", self._id, list(self._heard.errors))
+        return meaning_of(error, f"{self._name}: {what}", self._id, self._heard.errors)
 
 
 def _writing(topic: str) -> str:
