@@ -108,8 +108,7 @@ class Ranges:
                 place, stored.start, stored.end, taker, received=partial(self._ask_topics, number)
             )
         except Stalled as error:
-            self._checked, self._asking = -1, None
-            self._check_topics(number, replay=True)  # in place of a longer one it would wait for ever
+            self._check_topics_anew(number, replay=True)  # in place of a longer one it would wait for ever
             raise silent(place, self._settings) from error
         except PartitionFailed as error:
             self._failed(number, stored.start, error.error, replay=True)
@@ -224,6 +223,11 @@ class Ranges:
                 self._changed(topic, stored, now, replay)
         self._checked = received
 
+    def _check_topics_anew(self, number: int, replay: bool) -> None:
+        """Check it though nothing has been received since it was: what went wrong may have come of another topic."""
+        self._checked, self._asking = -1, None
+        self._check_topics(number, replay)
+
     def _ask_topics(self, number: int) -> None:
         """Ask for what `_check_topics` checks, before the last records are given: their emits take as long as this."""
         received = self._reader.received
@@ -250,8 +254,7 @@ class Ranges:
         """Return where to go on after the brokers gave an error in place of records, or raise."""
         place = self.table.place(number)
         if error.code() in LOST or error.code() in UNKNOWN:
-            self._checked, self._asking = -1, None
-            self._check_topics(number, replay)
+            self._check_topics_anew(number, replay)
         if error.code() not in LOST:
             raise self._cluster.failure(error, f"reading {place}")
         earliest = self._offset(place, EARLIEST)
@@ -266,8 +269,7 @@ class Ranges:
     def _after_truncation(self, number: int, start: int, end: int) -> int:
         """Return where to go on when the log ends before what was read: believed when it is found twice."""
         place = self.table.place(number)
-        self._checked, self._asking = -1, None
-        self._check_topics(number, replay=False)
+        self._check_topics_anew(number, replay=False)
         if place not in self._suspected:
             self._suspected.add(place)
             raise FailedException(f"{place} ends at offset {end}, and was read up to {start}: asking again")
