@@ -64,6 +64,7 @@ class BulkWrite:
         self._key = [column.name for column in table.key]
         self._columns = columns_of(table)
         self._types = {name: kind.removesuffix(" NOT NULL") for name, kind in dialect.types_of(table).items()}
+        self._casts = dialect.casts_of(table)
 
     def upsert(self, older: bool) -> int:
         """Insert or replace the rows, where `older` only those that an earlier transaction has stored; return how many.
@@ -92,7 +93,7 @@ class BulkWrite:
         text = statement(
             "SELECT ($key) <= ($given) FROM $table WHERE ($key) >= ($given) ORDER BY $key LIMIT 1",
             key=self._dialect.names(self._key),
-            given=", ".join(f"%s::{_bare(self._types[name])}" for name in self._key),
+            given=", ".join(f"%s::{self._casts[name]}" for name in self._key),
             table=self._name,
         )
         first, last = ([values[place] for values in self._rows[: len(self._key)]] for place in (0, -1))
@@ -144,12 +145,7 @@ class BulkWrite:
         names = self._dialect.names(self._columns)
         text = statement("COPY $name ($names) FROM STDIN (FORMAT BINARY)", name=name, names=names)
         with self._db.cursor() as cursor, cursor.copy(text.encode()) as copy:
-            copy.set_types([_COPY_TYPES[_bare(self._types[column])] for column in self._columns])
+            copy.set_types([_COPY_TYPES[self._casts[column]] for column in self._columns])
             write_row = copy.write_row
             for row in zip(*self._rows, strict=True):
                 write_row(row)
-
-
-def _bare(declared: str) -> str:
-    """Return a type without its collation."""
-    return declared.partition(" COLLATE")[0]

@@ -234,9 +234,9 @@ class PostgreSQLConnection(SQLConnection):
 
     def _unnested(self, table: Table, names: Sequence[str], parameter: str = "%s") -> str:
         """Return a source of rows: a parameter for each column, a list of its values."""
-        types = self.dialect.types_of(table)
-        bare = (types[name].removesuffix(" NOT NULL").partition(" COLLATE")[0] for name in names)
-        return f"UNNEST({', '.join(f'{parameter}::{kind}[]' for kind in bare)}) AS given ({self.dialect.names(names)})"
+        casts = self.dialect.casts_of(table)
+        lists = ", ".join(f"{parameter}::{casts[name]}[]" for name in names)
+        return f"UNNEST({lists}) AS given ({self.dialect.names(names)})"
 
     def read(self, table: Table, keys: Sequence[Key]) -> dict[Key, Row]:
         """Return the rows of those keys that have one."""

@@ -92,6 +92,11 @@ class Dialect:
         number = self._types[ColumnType.INTEGER]
         return types | {TXID: f"{number} NOT NULL", PREV_TXID: number, REMOVED_BY: f"{number} NOT NULL"}
 
+    def casts_of(self, table: Table) -> dict[str, str]:
+        """Return the type of each of these columns as a value is cast to it: no collation, no constraint."""
+        types = self.types_of(table).items()
+        return {name: kind.removesuffix(" NOT NULL").partition(" COLLATE")[0] for name, kind in types}
+
     def create(self, name: str, columns: Sequence[str], table: Table) -> str:
         """Return the statement that makes one of a map's tables, with these columns."""
         types = self.types_of(table)
