@@ -24,6 +24,7 @@ from stormline.runtime.tuples.delivery import Delivery
 from stormline.runtime.tuples.packing import ARROW, Packed, as_unpacked
 from stormline.runtime.tuples.partitioning import FEW_ROWS, Split
 from stormline.runtime.world.stopwatch import Stopwatch
+from stormline.topology.contracts import IBatchLifecycle
 from stormline.topology.errors import CorruptData
 from stormline.topology.grouping import LOCAL_SHUFFLES, GroupingKind
 from stormline.topology.plan import Edge, Placement, PlannedComponent, Transfer
@@ -71,8 +72,7 @@ class StageRunner:
         self._room = WaveRoom(wave.emitted_bytes_max if self._on_driver else wave.bytes_max)
         self._components = [self._plan.components[name] for name in layout.components[stage]]
         self._tasks_here = {planned.id: layout.tasks_at(planned.id, stage, slot) for planned in self._components}
-        undeferred = [planned for planned in self._components if not planned.deferred]
-        self._skip_empty = {p.id for p in undeferred if getattr(p.component.obj, "skips_empty", False)}
+        self._skip_empty = {planned.id for planned in self._components if _skips_empty(planned)}
         self._order = [task for planned in self._components for task in self._tasks_here[planned.id]]
 
     def run(self, incoming: Iterable[SlotBlock]) -> Iterator[SlotBlock]:
@@ -392,3 +392,8 @@ class StageRunner:
         gathered = bolt_task.gathered(self._env.registry)
         self._take_room(run, bolt_task.of.component, len(gathered))
         run.given(task).gathered = gathered
+
+
+def _skips_empty(planned: PlannedComponent) -> bool:
+    bolt = planned.component.obj
+    return isinstance(bolt, IBatchLifecycle) and bolt.skips_empty and not planned.deferred
