@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -50,6 +50,19 @@ def sql(store: PostgreSQLStore) -> Iterator[RunSQL]:
             return cursor.fetchall() if cursor.description else []
 
         yield run
+
+
+@contextmanager
+def committing_beside_another(
+    dsn: str, counts: StateMap, process: Process, sql: RunSQL, of_another: str
+) -> Iterator[Future[None]]:
+    """Commit transaction 2, many new rows, while somebody stores the one of its keys in the middle."""
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute(f"INSERT INTO words VALUES {of_another}".encode())
+        new = pool.submit(process.commit, 2, put(counts, {f"key-{i}": 2 for i in range(1500)}))
+        eventually(lambda: sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'COPY'"))
+        other.commit()
+        yield new
 
 
 class TestPostgreSQLStore(WholeSQLStoreContract):
@@ -121,11 +134,7 @@ class TestPostgreSQLStore(WholeSQLStoreContract):
     ) -> None:
         counts = words(PostgreSQLStore(store.dsn, timeout_secs=60))
         process.commit(1, put(counts, {"k": 1}))
-        with psycopg.connect(store.dsn) as other, ThreadPoolExecutor(1) as pool:
-            other.execute("INSERT INTO words VALUES ('key-700', 70, 1)")
-            new = pool.submit(process.commit, 2, put(counts, {f"key-{i}": 2 for i in range(1500)}))
-            eventually(lambda: sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'COPY'"))
-            other.commit()
+        with committing_beside_another(store.dsn, counts, process, sql, of_another="('key-700', 70, 1)") as new:
             new.result(60)
         assert counts.items() == {"k": 1} | {f"key-{i}": 2 for i in range(1500)}
 
@@ -134,15 +143,11 @@ class TestPostgreSQLStore(WholeSQLStoreContract):
     ) -> None:
         counts = words(PostgreSQLStore(store.dsn, timeout_secs=60))
         process.commit(1, put(counts, {"k": 1}))
-        with psycopg.connect(store.dsn) as other, ThreadPoolExecutor(1) as pool:
-            other.execute("INSERT INTO words VALUES ('key-700', 70, 9)")
-            new = pool.submit(process.commit, 2, put(counts, {f"key-{i}": 2 for i in range(1500)}))
-            eventually(lambda: sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'COPY'"))
-            other.commit()
-            with pytest.raises(
-                CommitFailed, match=r"holds key \('key-700',\) as stored by transaction 9, and this is t"
-            ):
-                new.result(60)
+        with (
+            committing_beside_another(store.dsn, counts, process, sql, of_another="('key-700', 70, 9)") as new,
+            pytest.raises(CommitFailed, match=r"holds key \('key-700',\) as stored by transaction 9, and this is t"),
+        ):
+            new.result(60)
         assert counts.items() == {"k": 1, "key-700": 70}
 
     def test_one_of_many_new_rows_that_a_constraint_refuses_is_named(
