@@ -15,6 +15,7 @@ from stormline.topology.contracts import (
     IArrowBatchBolt,
     IBasicBolt,
     IBatchBolt,
+    IBatchLifecycle,
     ICommitter,
     IOpaquePartitionedTransactionalSpout,
     IPartitionedTransactionalSpout,
@@ -66,6 +67,10 @@ def declare_bolt(bolt_id: str, bolt: Any, parallelism: int | None, committer: bo
         raise InvalidComponent(
             f"bolt {bolt_id!r} ({type(bolt).__name__}) writes into a two-phase sink and is marked as committer; its "
             "sink commits in the commit phase, in the order of txids, without that: declare it by set_bolt"
+        )
+    if isinstance(bolt, IBatchLifecycle) and not isinstance(bolt.skips_empty, bool):
+        raise InvalidComponent(
+            f"bolt {bolt_id!r} ({type(bolt).__name__}) has skips_empty = {bolt.skips_empty!r}, expected True or False"
         )
     if isinstance(bolt, IArrowBatchBolt):
         check_pyarrow(f"bolt {bolt_id!r} ({type(bolt).__name__}), which takes record batches,")

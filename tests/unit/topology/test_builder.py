@@ -174,6 +174,16 @@ def test_a_basic_bolt_is_no_committer() -> None:
     )
 
 
+def test_whether_a_bolt_skips_empty_batches_is_true_or_false() -> None:
+    bolt = Batch()
+    bolt.skips_empty = "no"  # type: ignore[assignment]
+    refused(
+        InvalidComponent,
+        "bolt 'b' (Batch) has skips_empty = 'no', expected True or False",
+        lambda: builder().set_bolt("b", bolt),
+    )
+
+
 @pytest.mark.parametrize("again", ["set_bolt", "set_committer_bolt"])
 def test_a_repeated_id_is_refused(again: str) -> None:
     b = builder()
