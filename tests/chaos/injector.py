@@ -286,9 +286,9 @@ class Injector:
             ended = wait_until(lambda: zookeeper.process.poll() is not None, fault.hold_secs + 3.0)
         finally:
             zookeeper.free_disk()
-        zookeeper.revive()
+        zookeeper.restart()
         if not ended:
-            raise NoVictim("the server had nothing to write, and lived on")
+            raise NoVictim("the server had not ended, and was ended")
         return "the server ended, and was started again"
 
     # ------------------------------------------------------------------------------------ PostgreSQL

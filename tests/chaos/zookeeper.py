@@ -50,12 +50,10 @@ class ChaosZooKeeper(ZooKeeperServer):
         """Give the space back."""
         (self.data_dir / "filler").unlink(missing_ok=True)
 
-    def revive(self) -> bool:
-        """Start the server if it has ended; return whether it had."""
-        ended = self._process is None or self._process.poll() is not None
-        if ended:
-            self.start()
-        return ended
+    def restart(self) -> None:
+        """Start the server anew: one whose disk was full may have ended, or still be about to, and serve nobody."""
+        self.kill()
+        self.start()
 
     def remove(self) -> None:
         """End the server, and let its disk go."""
