@@ -42,8 +42,10 @@ LOOK_SECS = 0.4
 TOLD_SECS = 0.05
 """Time after which a driver has been told that its claim was deleted."""
 
-SET_BACK = 0.3
-"""Of so many histories the state may be set back, each once: most end there, with an error that says so."""
+SET_BACK, SET_BACK_OPAQUE = 0.3, 0.6
+"""Of so many histories the state may be set back, each once: most end there, with an error that says so. An opaque
+spout may then read a batch otherwise, which is of most interest.
+"""
 
 STORED = 0.35
 """In so many of the histories whose commits are not on the executors the bolts store in a store."""
@@ -110,7 +112,8 @@ class Simulator:
         self.drivers: list[Driver] = []
         self.calm_from = float("inf")
         self._backup: Backup | None = None
-        self._sets_back = random.random() < SET_BACK and not self.shape.sunk
+        set_back = SET_BACK_OPAQUE if "opaque" in self.shape.spout else SET_BACK
+        self._sets_back = random.random() < set_back and not self.shape.sunk
         self._restoring = False
         self._ending = False
         self._started = 0
