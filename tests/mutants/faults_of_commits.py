@@ -48,6 +48,7 @@ COMMITS = (
         "        if missing:\n",
         "        if missing and not replies:\n",
         seeds_max=2500,
+        seed=599,
     ),
     Mutant(
         "commit-ids-of-other-waves-forgotten",

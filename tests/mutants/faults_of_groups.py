@@ -88,6 +88,7 @@ GROUPS = (
         STORE,
         "left = self._fence.raised_by(self.token)",
         "left = Fence.of(self.token)",
+        seed=510,
     ),
     Mutant(
         "stored-and-new-in-one-group",

@@ -32,6 +32,7 @@ PROCESSING = (
         "self._report.read_from.setdefault(source, block.execution) != block.execution",
         "self._report.read_from.setdefault(source, block.execution) is None",
         seeds_max=1500,
+        seed=1335,
     ),
     Mutant(
         "executions-not-compared",
@@ -114,5 +115,6 @@ PROCESSING = (
         "self._definitions.stale_after(min(fixed), ",
         "self._definitions.stale_after(max(fixed), ",
         seeds_max=6000,
+        seed=4094,
     ),
 )

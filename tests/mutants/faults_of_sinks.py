@@ -116,6 +116,7 @@ SINKS = (
         "        if kept is not None and label.text in kept.labels:\n"
         "            return False\n"
         "        if label.epoch != self.epoch or label.txid <= self.committed:\n",
+        seed=385,
     ),
     Mutant(
         "sweep-forgets-what-is-decided",

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.mutants.found import Found
 from tests.mutants.mutant import Killer, Mutant, copy_tree
 
-HUNT_SECS = 1200.0
+HUNT_SECS = 1800.0
 """A hunt that takes longer has not killed its mutant: it may hang.
 
 The longest takes 80 s of CPU, and it gets what the parts of `make proof` beside it leave.
@@ -41,6 +41,8 @@ def hunt(mutant: Mutant | None, seeds_max: int, first: int = 0, killer: Killer =
         copy_tree(Path(folder), mutant)
         command = [sys.executable, "-m", "tests.mutants.hunt", "--by", killer.value]
         command += ["--first", str(first), "--seeds-max", str(seeds_max)]
+        if mutant is not None and mutant.seed is not None:
+            command += ["--try-first", str(mutant.seed)]
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=HUNT_SECS, stdin=subprocess.DEVNULL

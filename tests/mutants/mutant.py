@@ -38,6 +38,8 @@ class Mutant:
         law: what it breaks: a law of docs/laws.md, by number and name, or one of the other promises there.
         what: the fault in one sentence.
         seeds_max: so many seeds of the simulation, or examples of the model, must be enough.
+        seed: one that has killed it, far behind the first: it is tried before them, since that saves minutes. Where the
+            code has changed so much that it does not kill it any more, all are tried.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Mutant:
     new: str
     seeds_max: int = 1000
     killer: Killer = Killer.SIMULATION
+    seed: int | None = None
 
     def patched(self, code: str) -> str:
         """Return `code` with the fault; it must be another text, and Python."""
