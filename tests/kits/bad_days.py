@@ -110,6 +110,8 @@ class BadDay:
 
     @property
     def replays(self) -> int:
+        if self._handle.error is not None:  # who waits for replays would wait in vain
+            raise self._handle.error
         return self._handle.snapshot().replays
 
     @property

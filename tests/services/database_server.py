@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -98,6 +99,8 @@ class DatabaseServer(ABC):
         for process in [psutil.Process(self.process.pid), *self.backends()]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.suspend()
+                while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):  # until then it may answer
+                    time.sleep(0.001)
 
     def resume(self) -> None:
         """Let it go on."""
