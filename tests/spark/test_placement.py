@@ -157,7 +157,7 @@ def launches(sc: SparkContext, title: str) -> list[tuple[int, list[int]]]:
     listed = status.jobsList(None)
     found = []
     for job in (listed.apply(i) for i in range(listed.size())):
-        if (job.description().getOrElse(None) or "").startswith(title):
+        if job.description().isDefined() and job.description().get().startswith(title):
             stages = job.stageIds()
             tasks = status.taskList(max(stages.apply(i) for i in range(stages.size())), 0, 100)
             found.append((job.jobId(), sorted(tasks.apply(i).launchTime().getTime() for i in range(tasks.size()))))
