@@ -23,7 +23,7 @@ class Part:
         yields: it does nothing but compute, on all cores: it runs beside the others, on what they leave of the CPU.
         in_real_time: its tests wait for threads, processes and servers, which a busy machine may starve. A few of them
             that fail are run once more, by themselves, and told of as unstable if they pass then.
-        secs_max: it hangs if it takes longer, and is ended.
+        secs_max: it hangs if it takes longer, and is ended. One that yields may wait long for the others.
     """
 
     name: str
@@ -59,8 +59,8 @@ KILLED_DRIVERS = ("kill_minus_nine", "jvm_killed", "flight_delays_killed")
 
 PROOF = (
     CLASSES,
-    Part("simulation", ("tests/simulation",), yields=True, secs_max=1800.0),
-    Part("mutants", ("tests/mutants",), yields=True, secs_max=1800.0),
+    Part("simulation", ("tests/simulation",), yields=True, secs_max=3600.0),
+    Part("mutants", ("tests/mutants",), yields=True, secs_max=3600.0),
     Part("killed copies", ("tests/kafka/test_copy_killed.py", "tests/kafka/test_killed.py"), in_real_time=True),
     Part("killed drivers", tuple(f"tests/cluster/test_{name}.py" for name in KILLED_DRIVERS), in_real_time=True),
     Part("killed stores", ("tests/cluster/test_stores_killed.py",), in_real_time=True),
