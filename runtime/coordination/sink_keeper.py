@@ -71,9 +71,10 @@ class SinkKeeper:
         if not self._components and not any(batch.handles for batch in stored):
             return
         for txid, batch in self._batches.known.items():
-            if batch.fixed and self._commits.committed < txid <= self._commits.begun:
+            if batch.fixed and txid > self._commits.committed:
+                # Of later ones, too: until they are withdrawn a record names them, and that write may fail.
                 self._kept[txid] = Kept(0, frozenset(handle.label for handle in batch.handles))
-                self._decided += batch.handles
+                self._decided += batch.handles if txid <= self._commits.begun else ()
         self.failed(self._commits.begun + 1)
         self._world.start_thread(f"stormline-{self._env.plan.topology_id}-sinks", self._work)
 

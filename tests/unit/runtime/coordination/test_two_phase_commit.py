@@ -20,7 +20,8 @@ from stormline import (
     TwoPhaseCommitBolt,
 )
 from stormline.runtime.cluster.topology_handle import TopologyHandle
-from stormline.runtime.errors import TopologyFailed
+from stormline.runtime.coordination.batch_store import Batches
+from stormline.runtime.errors import Fenced, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kits.components import LEDGERS, Fault, Store, eventually
 from tests.kits.two_phase import ALL, SWEPT, dies, fresh, run_sunk, settled, sunk, txid_of
@@ -134,6 +135,36 @@ def test_what_a_driver_left_undecided_is_swept_before_anything_is_written() -> N
     settled(sink)
     trail = sink.script.trail[begun:]
     assert trail.index(("abort", 1)) < trail.index(("begin", 1))
+
+
+def test_what_a_driver_cannot_withdraw_it_does_not_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R6: a record names it as long as that write has not come through."""
+    sink, server = fresh("names"), MemoryStateServer()
+    topology = sunk(sink, tasks=1)
+
+    def undecided_on_record() -> set[str]:
+        values = list(server.topologies["t"].nodes.values())
+        later = [label for label in sink.prepared if txid_of(label) > 1]
+        return {label for label in later if any(label.encode() in value for value in values)}
+
+    def dies_in_the_first_commit() -> None:
+        eventually(undecided_on_record)
+        server.vanish("t")
+
+    def fails(*_: Any) -> None:
+        raise Fenced("on order")
+
+    sink.script.on("commit", 1, dies_in_the_first_commit)
+    dies(server, topology)
+    undecided = undecided_on_record()
+    with monkeypatch.context() as patched:
+        patched.setattr(Batches, "fix", fails)
+        dies(server, topology)
+    assert undecided
+    assert undecided.isdisjoint(sink.aborted)
+    run_sunk(topology, server)
+    settled(sink)
+    assert undecided <= set(sink.aborted)
 
 
 def test_what_a_zombie_pre_commits_late_is_swept() -> None:
