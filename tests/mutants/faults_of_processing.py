@@ -115,6 +115,5 @@ PROCESSING = (
         "self._definitions.stale_after(min(fixed), ",
         "self._definitions.stale_after(max(fixed), ",
         seeds_max=6000,
-        seed=4094,
     ),
 )

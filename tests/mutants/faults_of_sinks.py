@@ -82,6 +82,16 @@ SINKS = (
         "            if not in_order:\n",
     ),
     Mutant(
+        "undecided-are-not-kept",
+        "4 failure",
+        "R6: what a driver finds on record, undecided, and could not withdraw is aborted as it ends.",
+        KEEPER,
+        "            if batch.fixed and txid > self._commits.committed:\n",
+        "            if batch.fixed and self._commits.committed < txid <= self._commits.begun:\n",
+        seeds_max=6000,
+        seed=4094,
+    ),
+    Mutant(
         "aborted-while-on-record",
         "4 failure",
         "R6: what a failed attempt has pre-committed is aborted, and the record still names it.",

@@ -79,6 +79,7 @@ class SimKazooClient:
         self.certain: Callable[[], bool] = lambda: False  # whether its driver is, of owning the topology
         self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
         self.proof_came_at = 0.0
+        self.proof_sent_before_pause = 0.0  # of the last one before a pause, where others came after it
         self.proofs_late = 0  # one after another that were old when they came
         self._deaf_until = 0.0
         self._timeout_secs = timeout
@@ -226,12 +227,20 @@ class SimKazooClient:
         if sent.reads_owner and self.faults.strikes("connection: flaps"):
             world.after(FLAP_SECS * world.random.random(), self.process.deliver, self.broken, wire)
         if sent.proves and not refused(answer):
+            if self.proof_came_at < self.process.paused_at:
+                self.proof_sent_before_pause = self.proof_sent_at
             self.proof_sent_at, self.proof_came_at = sent.at, world.now
             self.proofs_late = self.proofs_late + 1 if world.now - sent.at > PROOF_SECS else 0
         if isinstance(answer, KazooException):
             result.set_exception(answer)
         else:
             result.set(answer)
+
+    def proved_when_paused(self, secs: float) -> bool:
+        """Return whether the process, when it was paused last, had a proof no older than so many seconds."""
+        paused_at = self.process.paused_at
+        came_before = self.proof_came_at < paused_at
+        return paused_at - (self.proof_sent_at if came_before else self.proof_sent_before_pause) <= secs
 
     # ------------------------------------------------------------------------------------ connections
 
