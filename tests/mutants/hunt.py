@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import sys
 import time
@@ -28,7 +29,7 @@ BROKEN_MAX = 10
 def hunt_by_simulation(seeds: Iterable[int]) -> Found:
     """Simulate seeds until one shows a fault of the protocol, or some show broken code."""
     from tests.mutants.witness import Witness
-    from tests.simulation.campaign import prepare_process
+    from tests.simulation.campaign import CHUNK, prepare_process
     from tests.simulation.simulator import simulate
 
     prepare_process()
@@ -39,6 +40,8 @@ def hunt_by_simulation(seeds: Iterable[int]) -> Found:
     broken: list[Found] = []
     for tries, seed in enumerate(seeds, start=1):
         witness.forget()
+        if tries % CHUNK == 0:
+            gc.collect()
         try:
             violation = simulate(seed).violation
         except Exception as error:  # out of the simulated world, from a thread that nobody watches

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from greenlet import getcurrent
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
@@ -21,6 +22,9 @@ from tests.simulation.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
+
+COMMITTER = "stormline-commit-"
+"""How the threads are named that commit, and record."""
 
 PROBE_SECS = 0.01
 """Time after which a driver must know that its connection is gone."""
@@ -80,6 +84,7 @@ class SimKazooClient:
         self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
         self.proof_came_at = 0.0
         self.proof_sent_before_pause = 0.0  # of the last one before a pause, where others came after it
+        self.committer_heard_at = 0.0  # when its last request was answered
         self.proofs_late = 0  # one after another that were old when they came
         self._deaf_until = 0.0
         self._timeout_secs = timeout
@@ -88,7 +93,7 @@ class SimKazooClient:
         self._session: int | None = None
         self._stopped = False
         self._pending: dict[SimAsyncResult, Sent] = {}
-        self._queue: deque[tuple[SimAsyncResult, Request, bool, Any]] = deque()
+        self._queue: deque[tuple[SimAsyncResult, Request, bool, Any, str]] = deque()
         self._todo = SimQueue(process.world)
         process.world.spawn(process, self._work, "kazoo")
         process.on_pause.append(self._paused)
@@ -163,16 +168,18 @@ class SimKazooClient:
         elif self.state == "expired":
             result.set_exception(SessionExpiredError())
         elif self.state == "connecting":
-            self._queue.append((result, request, write, watch))
+            self._queue.append((result, request, write, watch, _thread()))
         else:
             self._send(result, request, write, watch)
         return result
 
-    def _send(self, result: SimAsyncResult, request: Request, write: bool, watch: Any) -> None:
+    def _send(
+        self, result: SimAsyncResult, request: Request, write: bool, watch: Any, thread: str | None = None
+    ) -> None:
         wire = self._wire
         assert wire is not None
         reads_owner = watch is not None and watch[0].endswith("/owner")
-        self._pending[result] = Sent(self.process.world.now, reads_owner, reads_owner or write)
+        self._pending[result] = Sent(self.process.world.now, thread or _thread(), reads_owner, reads_owner or write)
         fault = self.faults.of_request(write)
         secs = self.faults.network_secs()
         if fault == "slow":
@@ -224,6 +231,8 @@ class SimKazooClient:
         if sent is None:
             return
         world = self.process.world
+        if sent.thread.startswith(COMMITTER):
+            self.committer_heard_at = world.now
         if sent.reads_owner and self.faults.strikes("connection: flaps"):
             world.after(FLAP_SECS * world.random.random(), self.process.deliver, self.broken, wire)
         if sent.proves and not refused(answer):
@@ -236,11 +245,15 @@ class SimKazooClient:
         else:
             result.set(answer)
 
-    def proved_when_paused(self, secs: float) -> bool:
-        """Return whether the process, when it was paused last, had a proof no older than so many seconds."""
+    def committer_looked(self, secs: float) -> bool:
+        """Return whether the committer may have looked just before the process was paused.
+
+        It has not waited for an answer then, and there was a proof no older than so many seconds.
+        """
         paused_at = self.process.paused_at
         came_before = self.proof_came_at < paused_at
-        return paused_at - (self.proof_sent_at if came_before else self.proof_sent_before_pause) <= secs
+        sent_at = self.proof_sent_at if came_before else self.proof_sent_before_pause
+        return self.committer_heard_at < paused_at and paused_at - sent_at <= secs
 
     # ------------------------------------------------------------------------------------ connections
 
@@ -381,3 +394,8 @@ class SimKazooClient:
 def _whole(world: Scheduler) -> World:
     """Return the world that a process is in as what it is: with an oracle, and databases."""
     return cast("World", world)
+
+
+def _thread() -> str:
+    """Return the name of the thread that asks."""
+    return str(getattr(getcurrent(), "name", ""))

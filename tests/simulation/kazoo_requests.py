@@ -83,9 +83,10 @@ class SimTransaction:
 
 
 class Sent(NamedTuple):
-    """When a request was sent; whether it asks whose the topology is, and whether its answer proves that."""
+    """When a request was sent, and by which thread; whether it asks whose the topology is, and its answer proves it."""
 
     at: float
+    thread: str
     reads_owner: bool
     proves: bool
 
