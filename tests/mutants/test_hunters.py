@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from tests.mutants.hunt import BROKEN_MAX, hunt_by_simulation
 from tests.mutants.hunters import Fate, hunt
 from tests.mutants.mutant import Killer, Mutant
 
 SEEDS_MAX = 20
+BROKE = "a driver stopped with TypeError: no such argument"
 
 STAGE_RUNNER = "runtime/processing/stage_runner.py"
 COMMIT_PHASE = "runtime/commit/commit_phase.py"
@@ -84,3 +89,30 @@ def test_an_assertion_of_the_runtime_kills_and_one_of_the_harness_does_not() -> 
         fate = Fate(mutant, hunt(mutant, SEEDS_MAX))
         assert fate.killed_by == killed_by, fate.found
         assert "AssertionError" in fate.found.trace
+
+
+@pytest.mark.parametrize(
+    ("violations", "tries", "killed_by"),
+    [
+        ([BROKE, None, BROKE, "law 1: it is broken", BROKE], 4, "law check"),
+        ([None, BROKE, None], 2, None),
+        ([BROKE] * (BROKEN_MAX + 5), 1, None),
+        ([None] * 3, 3, None),
+    ],
+    ids=["then a law", "once", "always", "never"],
+)
+def test_a_hunt_goes_on_where_code_was_only_broken(
+    monkeypatch: pytest.MonkeyPatch, violations: list[str | None], tries: int, killed_by: str | None
+) -> None:
+    simulated: list[int] = []
+
+    def simulate(seed: int) -> Any:
+        simulated.append(seed)
+        return SimpleNamespace(violation=violations[seed])
+
+    monkeypatch.setattr("tests.simulation.simulator.simulate", simulate)
+    monkeypatch.setattr("tests.simulation.campaign.prepare_process", lambda: None)
+    monkeypatch.setattr("tests.mutants.witness.Witness.attach", lambda self: None)
+    found = hunt_by_simulation(range(len(violations)))
+    assert (found.tries, found.killed_by) == (tries, killed_by)
+    assert len(simulated) <= BROKEN_MAX
