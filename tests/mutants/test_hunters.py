@@ -1,4 +1,7 @@
-"""A copy whose code is broken is not killed by that, wherever the runtime puts the error away; an assertion kills."""
+"""A copy whose code is broken is not killed by that, wherever the runtime puts the error away; an assertion kills.
+
+Laws by number, as docs/laws.md has them: law 1 (order).
+"""
 
 from __future__ import annotations
 

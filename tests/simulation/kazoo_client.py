@@ -14,17 +14,14 @@ from greenlet import getcurrent
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import KazooState, WatchedEvent
 
-from stormline.runtime.coordination.commit_queue import PROOF_SECS
 from tests.simulation.faults import Faults
 from tests.simulation.kazoo_requests import Request, Sent, SimAsyncResult, SimTransaction, refused
+from tests.simulation.proofs import Proofs
 from tests.simulation.scheduler import Process, Scheduler, SimQueue
 from tests.simulation.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
-
-COMMITTER = "stormline-commit-"
-"""How the threads are named that commit, and record."""
 
 PROBE_SECS = 0.01
 """Time after which a driver must know that its connection is gone."""
@@ -81,11 +78,7 @@ class SimKazooClient:
         self.suspended_at: float | None = None
         self.connected_at = 0.0
         self.certain: Callable[[], bool] = lambda: False  # whether its driver is, of owning the topology
-        self.proof_sent_at = 0.0  # of the last request that showed whose the topology is
-        self.proof_came_at = 0.0
-        self.proof_sent_before_pause = 0.0  # of the last one before a pause, where others came after it
-        self.committer_heard_at = 0.0  # when its last request was answered
-        self.proofs_late = 0  # one after another that were old when they came
+        self.proofs = Proofs(process)
         self._deaf_until = 0.0
         self._timeout_secs = timeout
         self._listeners: list[Callable[[str], None]] = []
@@ -231,29 +224,15 @@ class SimKazooClient:
         if sent is None:
             return
         world = self.process.world
-        if sent.thread.startswith(COMMITTER):
-            self.committer_heard_at = world.now
+        self.proofs.answered(sent.thread)
         if sent.reads_owner and self.faults.strikes("connection: flaps"):
             world.after(FLAP_SECS * world.random.random(), self.process.deliver, self.broken, wire)
         if sent.proves and not refused(answer):
-            if self.proof_came_at < self.process.paused_at:
-                self.proof_sent_before_pause = self.proof_sent_at
-            self.proof_sent_at, self.proof_came_at = sent.at, world.now
-            self.proofs_late = self.proofs_late + 1 if world.now - sent.at > PROOF_SECS else 0
+            self.proofs.came(sent.at)
         if isinstance(answer, KazooException):
             result.set_exception(answer)
         else:
             result.set(answer)
-
-    def committer_looked(self, secs: float) -> bool:
-        """Return whether the committer may have looked just before the process was paused.
-
-        It has not waited for an answer then, and there was a proof no older than so many seconds.
-        """
-        paused_at = self.process.paused_at
-        came_before = self.proof_came_at < paused_at
-        sent_at = self.proof_sent_at if came_before else self.proof_sent_before_pause
-        return self.committer_heard_at < paused_at and paused_at - sent_at <= secs
 
     # ------------------------------------------------------------------------------------ connections
 

@@ -328,10 +328,10 @@ class Oracle:
             if client.connected_at > self._claimed_at and client.suspended_at is None:
                 self.broken(f"law 6: the commit of {token} begins, its driver connected after another one's claim")
         # A driver that was paused right after it had looked begins what it was about to begin.
-        could_look = client.committer_looked(PROOF_SECS + SLACK_SECS)
+        could_look = client.proofs.committer_looked(PROOF_SECS + SLACK_SECS)
         looked_before = could_look and world.now - process.resumed_at < NEWS_SECS
-        late = client.proofs_late < PROOF_TRIES and not looked_before
-        if late and world.now - client.proof_sent_at > PROOF_SECS + SLACK_SECS:
+        late = client.proofs.late < PROOF_TRIES and not looked_before
+        if late and world.now - client.proofs.sent_at > PROOF_SECS + SLACK_SECS:
             self.broken(f"law 6: the commit of {token} begins, the last proof of its ownership is too old")
 
     def effect(self, request: Request) -> None:

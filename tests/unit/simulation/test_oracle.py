@@ -19,6 +19,7 @@ from stormline.topology.attempt import TransactionAttempt
 from stormline.topology.serialization import PLAIN
 from tests.simulation.databases import Cell, Databases, Request, Row, Token
 from tests.simulation.oracle import NODE, Oracle
+from tests.simulation.proofs import Proofs
 from tests.simulation.scheduler import Process
 from tests.simulation.sinks import SinkServer
 from tests.simulation.source import Source
@@ -251,12 +252,11 @@ def a_driver_that_goes_by_what_was(oracle: Oracle) -> None:
 def commits_begin(oracle: Oracle, proof_sent_at: float, connected_at: float = 0.0) -> None:
     """Let a commit begin at 5 s, in a thread of a driver whose client knows what is given."""
     world = oracle._world
-    world.clients = cast(Any, Clients(SimpleNamespace(
-        suspended_at=None, connected_at=connected_at, proof_sent_at=proof_sent_at, proof_came_at=proof_sent_at,
-        proofs_late=0,
-    )))  # fmt: skip
-    oracle._placed = False
     driver = Process(world, "driver 1")
+    proofs = Proofs(driver)
+    proofs.sent_at = proof_sent_at
+    world.clients = cast(Any, Clients(SimpleNamespace(suspended_at=None, connected_at=connected_at, proofs=proofs)))
+    oracle._placed = False
     world.after(
         5.0, lambda: world.spawn(driver, lambda: oracle.commit_begins("ledger", 0, Token(1, 1, 1), 7), "commit")
     )
