@@ -105,7 +105,7 @@ SINKS = (
         "R6: a driver that starts aborts what later batches have on record, and leaves the record as it is.",
         KEEPER,
         "        self.failed(self._commits.begun + 1)\n",
-        "",
+        "        self._kept = {txid: it for txid, it in self._kept.items() if txid <= self._commits.begun}\n",
     ),
     Mutant(
         "lost-taken-for-committed",
