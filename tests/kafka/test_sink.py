@@ -261,7 +261,7 @@ def test_a_ledger_that_an_open_transaction_of_others_holds_back_is_waited_for(
     other.begin_transaction()
     other.produce(ledger, b"never", key=b"other")
     other.flush(60)
-    short = KafkaSink(kafka.servers, ledger=ledger, timeout_secs=1)
+    short = KafkaSink(kafka.servers, ledger=ledger, timeout_secs=4)
     with pytest.raises(StoreUnavailable, match="a transaction that is open since offset 0 holds back what comes after"):
         driver().commit(1, sends(short, topic, b"1"))
     other.abort_transaction(60)
