@@ -27,6 +27,7 @@ from stormline.runtime.state.memory_store import MemoryStateServer
 from stormline.state import MemoryTwoPhaseSink
 from stormline.topology.topology import Topology
 from stormline.topology.transaction_label import label_scope
+from tests.kits.components import eventually
 
 SWEPT = {"topology.max.spout.pending": 3, "topology.sink.sweep.secs": 0.05}
 """Sweeps are frequent."""
@@ -191,3 +192,22 @@ def dies(server: MemoryStateServer, topology: Any) -> None:
         handle = cluster.submit_topology("t", SWEPT, topology)
         with pytest.raises(Fenced):
             handle.await_drained(60)
+
+
+def dies_with_undecided(
+    server: MemoryStateServer, topology: Any, committing: ScriptedSink, sink: ScriptedSink
+) -> list[str]:
+    """Let a driver die in the first commit of one sink; return what is on record of later transactions of a sink."""
+
+    def undecided() -> list[str]:
+        values = list(server.topologies["t"].nodes.values())
+        later = [label for label in sink.prepared if txid_of(label) > 1]
+        return [label for label in later if any(label.encode() in value for value in values)]
+
+    def vanishes() -> None:
+        eventually(undecided)
+        server.vanish("t")
+
+    committing.script.on("commit", 1, vanishes)
+    dies(server, topology)
+    return undecided()

@@ -16,8 +16,8 @@ from stormline import (
 )
 from stormline.runtime.errors import SinkMissing, TopologyChanged, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
-from tests.kits.components import LEDGERS, Fault, Store, eventually
-from tests.kits.two_phase import SWEPT, dies, fresh, settled, sunk, txid_of
+from tests.kits.components import LEDGERS, Fault, Store
+from tests.kits.two_phase import SWEPT, dies, dies_with_undecided, fresh, settled, sunk, txid_of
 
 
 def test_a_bolt_that_comes_to_a_topology_writes_the_batch_that_is_decided_too() -> None:
@@ -86,19 +86,8 @@ def test_what_a_bolt_that_is_gone_has_prepared_is_told_of_and_aborted_where_it_c
     def beside(builder: TransactionalTopologyBuilder) -> None:
         builder.set_bolt("gone", TwoPhaseCommitBolt(gone), 1).shuffle_grouping("spout")
 
-    def undecided_on_record() -> list[str]:
-        values = list(server.topologies["t"].nodes.values())
-        later = [label for label in gone.prepared if txid_of(label) > 1]
-        return [label for label in later if any(label.encode() in value for value in values)]
-
-    def dies_in_the_first_commit() -> None:
-        eventually(undecided_on_record)
-        server.vanish("t")
-
     with_it = sunk(sink, tasks=1, beside=beside)
-    sink.script.on("commit", 1, dies_in_the_first_commit)
-    dies(server, with_it)
-    undecided = undecided_on_record()
+    undecided = dies_with_undecided(server, with_it, sink, gone)
     with InProcessCluster(server) as cluster:
         handle = cluster.submit_topology("t", SWEPT, sunk(sink, tasks=1), allow_changed_topology=True)
         with pytest.raises(TopologyFailed, match="SinkMissing"):

@@ -24,7 +24,7 @@ from stormline.runtime.coordination.batch_store import Batches
 from stormline.runtime.errors import Fenced, TopologyFailed
 from stormline.runtime.state.memory_store import MemoryStateServer
 from tests.kits.components import LEDGERS, Fault, Store, eventually
-from tests.kits.two_phase import ALL, SWEPT, dies, fresh, run_sunk, settled, sunk, txid_of
+from tests.kits.two_phase import ALL, SWEPT, dies, dies_with_undecided, fresh, run_sunk, settled, sunk, txid_of
 
 
 @pytest.mark.parametrize("opaque", [False, True])
@@ -142,21 +142,10 @@ def test_what_a_driver_cannot_withdraw_it_does_not_abort(monkeypatch: pytest.Mon
     sink, server = fresh("names"), MemoryStateServer()
     topology = sunk(sink, tasks=1)
 
-    def undecided_on_record() -> set[str]:
-        values = list(server.topologies["t"].nodes.values())
-        later = [label for label in sink.prepared if txid_of(label) > 1]
-        return {label for label in later if any(label.encode() in value for value in values)}
-
-    def dies_in_the_first_commit() -> None:
-        eventually(undecided_on_record)
-        server.vanish("t")
-
     def fails(*_: Any) -> None:
         raise Fenced("on order")
 
-    sink.script.on("commit", 1, dies_in_the_first_commit)
-    dies(server, topology)
-    undecided = undecided_on_record()
+    undecided = set(dies_with_undecided(server, topology, sink, sink))
     with monkeypatch.context() as patched:
         patched.setattr(Batches, "fix", fails)
         dies(server, topology)
