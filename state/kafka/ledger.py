@@ -22,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from stormline.spouts.kafka.client import STALE
 from stormline.spouts.kafka.client_log import Heard
 from stormline.state.errors import StoreUnavailable
 from stormline.state.fence import Fence
@@ -122,9 +123,9 @@ class Ledger:
         """
         with self._told("reading it"):
             admin = AdminClient(self._settings)
-            end = self._offset(admin, IsolationLevel.READ_UNCOMMITTED)
             deadline = time.monotonic() + self._timeout
-            while (stable := self._offset(admin, IsolationLevel.READ_COMMITTED)) < end:
+            end = self._offset(admin, IsolationLevel.READ_UNCOMMITTED, deadline)
+            while (stable := self._offset(admin, IsolationLevel.READ_COMMITTED, deadline)) < end:
                 if time.monotonic() > deadline:
                     raise StoreUnavailable(
                         f"{self._where}: a transaction that is open since offset {stable} holds back what comes after "
@@ -134,11 +135,18 @@ class Ledger:
                 time.sleep(WAIT_SECS)
             return self._read_to(end, deadline)
 
-    def _offset(self, admin: AdminClient, isolation: IsolationLevel) -> int:
+    def _offset(self, admin: AdminClient, isolation: IsolationLevel, deadline: float) -> int:
+        """Return the offset after the last record; of a new topic, once the brokers know who leads it."""
         spec: Any = OffsetSpec  # has no types
         place = TopicPartition(self.topic, PARTITION)
-        asked = admin.list_offsets({place: spec.latest()}, isolation_level=isolation, request_timeout=self._timeout)
-        return int(_only(asked).result().offset)
+        while True:
+            asked = admin.list_offsets({place: spec.latest()}, isolation_level=isolation, request_timeout=self._timeout)
+            try:
+                return int(_only(asked).result().offset)
+            except KafkaException as error:
+                if error.args[0].code() not in STALE or time.monotonic() > deadline:
+                    raise
+            time.sleep(WAIT_SECS)
 
     def _read_to(self, end: int, deadline: float) -> dict[bytes, Fence]:
         found: dict[bytes, Fence] = {}

@@ -172,3 +172,18 @@ def test_a_ledger_that_is_not_read_to_its_end_in_time_is_a_replay(kafka: Kafka, 
     ledger = Ledger(sink, kafka.topic(cleanup_policy="compact"), "test")
     with pytest.raises(StoreUnavailable, match=r"ledger '.*': read up to offset 0 of 3 within 60 s; the batch is repl"):
         ledger._read_to(3, deadline=0)
+
+
+def test_a_ledger_that_the_brokers_come_to_know_of_a_moment_later_is_read(kafka: Kafka, sink: KafkaSink) -> None:
+    """As where three brokers hear one after another who leads what was just made."""
+    ledger = Ledger(sink, kafka.free_name(), "test")
+    makes = threading.Timer(0.5, kafka.topic, kwargs={"name": ledger.topic, "cleanup_policy": "compact"})
+    makes.start()
+    assert ledger.read() == {}
+    makes.join()
+
+
+def test_a_ledger_that_nobody_leads_in_time_is_a_replay(kafka: Kafka) -> None:
+    ledger = Ledger(KafkaSink(kafka.servers, timeout_secs=1), kafka.free_name(), "test")
+    with pytest.raises(StoreUnavailable, match=rf"ledger '{ledger.topic}': reading it: .*; the batch is replayed"):
+        ledger.read()
