@@ -60,8 +60,12 @@ class NextWave:
 
     def worth_it(self, state: State) -> bool:
         """Return whether a wave is worth its job now: not a small one, while transactions wait for their commits."""
-        processed = len(state.active) - len(self._to_process)
+        processed = self._processed(state)
         return not processed or self.size.enough(self._pending_max - processed)
+
+    def _processed(self, state: State) -> int:
+        """Return how many attempts wait for their commits."""
+        return len(state.active) - len(self._to_process)
 
     def look_at(self, state: State) -> float | None:
         """Return the monotonic time at which `begin` may have something, if no message comes before."""
@@ -79,7 +83,8 @@ class NextWave:
             return None
         self._asked = False
         first = min(self._to_process)
-        txids = range(first, min(first + self.size.attempts_max, max(self._to_process) + 1))
+        attempts_max = self.size.begins(commits_wait=self._processed(state) > 0)
+        txids = range(first, min(first + attempts_max, max(self._to_process) + 1))
         self._number += 1
         begun = self._committer.txid_begun
         return Wave(

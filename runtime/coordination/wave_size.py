@@ -9,14 +9,27 @@ CAREFUL_WAVES = 16
 """After a wave that came to nothing so many are processed before one is larger again: it may have been too large for
 the executors' memory, or its result for the driver, and every second one would be."""
 
+FIRST_ATTEMPTS = 64
+"""Most attempts of a wave that begins while nothing waits for its commit: one of all that may be pending would leave
+the committer without work for as long as it takes. Later ones may hold twice as many each time."""
+
 
 class WaveSize:
-    """At most topology.max.spout.pending; fewer where processing takes long, half after a wave that came to nothing."""
+    """At most topology.max.spout.pending; fewer where processing takes long, half after a wave that came to nothing.
+
+    `attempts_max`: what executors and messages can take, as far as is known.
+    """
 
     def __init__(self, pending_max: int) -> None:
         self._pending_max = pending_max
         self._careful_waves = 0
+        self._ahead_max = FIRST_ATTEMPTS
         self.attempts_max = pending_max
+
+    def begins(self, commits_wait: bool) -> int:
+        """Return how many attempts a wave may hold that begins now, while commits wait or not."""
+        self._ahead_max = min(self._pending_max, 2 * self._ahead_max) if commits_wait else FIRST_ATTEMPTS
+        return min(self.attempts_max, self._ahead_max)
 
     def processed(self, attempts: int, secs: float) -> None:
         """Record a wave that has been processed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormline.runtime.coordination.wave_size import CAREFUL_WAVES, WAVE_SECS, WaveSize
+from stormline.runtime.coordination.wave_size import CAREFUL_WAVES, FIRST_ATTEMPTS, WAVE_SECS, WaveSize
 
 
 def test_a_wave_that_takes_long_is_followed_by_one_that_should_not() -> None:
@@ -45,3 +45,17 @@ def test_a_wave_begins_beside_waiting_commits_where_half_of_pending_or_all_that_
     assert [size.enough(room) for room in range(6)] == [False, False, False, True, True, True]
     size.failed(2)
     assert [size.enough(room) for room in range(6)] == [False, True, True, True, True, True]
+
+
+def test_a_wave_that_no_commit_waits_beside_is_small_and_later_ones_are_twice_as_large_each() -> None:
+    first, size = FIRST_ATTEMPTS, WaveSize(5 * FIRST_ATTEMPTS)
+    waits = (False, True, True, True, False, False, True)
+    sizes = [size.begins(commits_wait) for commits_wait in waits]
+    assert sizes == [first, 2 * first, 4 * first, 5 * first, first, first, 2 * first]
+
+
+def test_neither_is_more_than_pending_or_what_fits() -> None:
+    size = WaveSize(FIRST_ATTEMPTS // 2)
+    assert [size.begins(False), size.begins(True)] == [FIRST_ATTEMPTS // 2] * 2
+    size.too_large(3)
+    assert [size.begins(False), size.begins(True)] == [3, 3]
