@@ -32,6 +32,14 @@ _LOCKED_COLUMNS = """
 """The columns of a table, which nobody can change before the transaction's end: each with its type, the collation where
 it is of the key, and its place in the primary key, or 0."""
 
+# A look at a few rows is enough to choose how to join them, and takes 5 ms, not 20. In 4 MB, the server's default,
+# 100,000 rows are joined by way of files.
+_BEFORE_MERGE = """
+    SET LOCAL default_statistics_target = 10;
+    ANALYZE $given;
+    SELECT set_config('work_mem', '32MB', true) WHERE pg_size_bytes(current_setting('work_mem')) < pg_size_bytes('32MB')
+"""
+
 _COPY_TYPES = {
     "bigint": "int8",
     "double precision": "float8",
@@ -123,8 +131,7 @@ class BulkWrite:
         if self._db.info.server_version < _MERGE_SINCE:
             source = statement("$given ORDER BY $key", given=_GIVEN, key=dialect.names(self._key))
             return self._run(dialect.upsert_from(self._table.name, self._columns, self._key, source, older))
-        # A look at a few rows is enough to choose how to join them, and takes 5 ms, not 20.
-        self._run("SET LOCAL default_statistics_target = 10; ANALYZE $given")
+        self._run(_BEFORE_MERGE)
         return self._run(
             "MERGE INTO $table USING $given AS given ON $joined WHEN MATCHED$older THEN UPDATE SET $sets "
             "WHEN NOT MATCHED THEN INSERT ($names) VALUES ($values)",

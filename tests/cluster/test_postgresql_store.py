@@ -129,6 +129,24 @@ class TestPostgreSQLStore(WholeSQLStoreContract):
             process.commit(txid, put(mine, {(f"{letter}{i}", i): txid for i in range(600) for letter in "aB"}))
         assert set(sql("SELECT count, txid FROM mine")) == {(2, 2)}
 
+    @pytest.mark.parametrize(("given", "used"), [("4MB", "32MB"), ("64MB", "64MB")])
+    def test_many_rows_are_merged_in_32_mb_or_in_what_the_server_gives_if_that_is_more(
+        self, dsn: str, process: Process, monkeypatch: pytest.MonkeyPatch, given: str, used: str
+    ) -> None:
+        merged, seen = BulkWrite._merged, []
+
+        def watched(self: BulkWrite, older: bool) -> int:
+            rows = merged(self, older)
+            seen.append(self._db.execute("SHOW work_mem").fetchone())
+            return rows
+
+        monkeypatch.setattr(BulkWrite, "_merged", watched)
+        options = dsn.partition("options=")
+        counts = words(PostgreSQLStore(f"{options[0]}options='-cwork_mem={given} {options[2]}'"))
+        for txid in (1, 2):
+            process.commit(txid, put(counts, {f"key-{i}": txid for i in range(1500)}))
+        assert seen == [(used,)]
+
     def test_a_key_that_somebody_stores_while_many_are_copied_is_merged(
         self, store: PostgreSQLStore, process: Process, sql: RunSQL
     ) -> None:
