@@ -112,7 +112,7 @@ docs: env ## Write the pages of docs/ that come from the code
 	$(BIN)/python -m docs.generate
 
 .PHONY: bench
-bench: ## Make an environment in .venv-bench and measure all, other engines too: 15 minutes (ARGS="--only P1")
+bench: ## Make an environment in .venv-bench and measure all, other engines too: an hour (ARGS="--only P1")
 	@$(MAKE) --no-print-directory env VENV=.venv-bench EXTRAS=bench
 	@sh scripts/check_kafka.sh .venv-bench/bin optional
 	.venv-bench/bin/python -m benchmarks $(ARGS)

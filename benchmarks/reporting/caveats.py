@@ -32,7 +32,7 @@ CAVEATS: tuple[str, ...] = (
     "record batches it counts in SQL, so that no tuple reaches its Python.",
     "K1, K2: both read the same topic, of which each process has a partition. The bare loop decodes each value into an "
     "object of five typed fields, as ours does, and makes no tuple of it; into Arrow by a list a column, which was "
-    "faster than pyarrow.json and polars. Nothing that it reads is stored, sent on or committed.",
+    "faster than pyarrow's JSON reader and polars. Nothing that it reads is stored, sent on or committed.",
     "K3: both commit batches of 100,000 records and store counts with the id of the batch in one transaction; the "
     "records' values are not decoded.",
     "K4: one process sends and receives for either side. Structured Streaming may write records twice, ours not.",
