@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import click
 import psutil
@@ -72,7 +72,18 @@ class Watch:
         )
 
 
-def kind_of(process: psutil.Process) -> str:
+class Process(Protocol):
+    """What is asked of a process; psutil's have it."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    def cmdline(self) -> list[str]:
+        """Return its command."""
+
+
+def kind_of(process: Process) -> str:
     """Return what kind of process it is: driver, JVM (Kafka's is one too), worker or server."""
     if process.pid == os.getpid():
         return "driver"
