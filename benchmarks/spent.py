@@ -9,24 +9,22 @@ What takes the times of calls makes them longer, by some µs each. Numbers of CP
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import click
 import psutil
 
-from benchmarks.figures.kafka_commits import BATCH_TUPLES, GROUP_MAX
-from benchmarks.figures.prepared_loads import PENDING_SMALL as PENDING_PREPARED
-from benchmarks.figures.prepared_loads import SMALL, LoadedTable
+from benchmarks.figures import kafka_commits, prepared_loads, small_batches, stored_counts
 from benchmarks.measuring.lab import Lab, Stream
+from benchmarks.measuring.processes import by_kind
 from benchmarks.measuring.settings import PATIENT, PENDING_SMALL, WARM_UP_SMALL
-from benchmarks.topologies.global_count import small_batches
+from benchmarks.topologies import global_count
 from benchmarks.topologies.kafka import written_words
 from benchmarks.topologies.prepared import loaded
 from benchmarks.topologies.stored import stored_global_count
@@ -34,7 +32,6 @@ from stormline.runtime.commit.commit_group import CommitGroup
 from stormline.runtime.commit.commit_phase import CommitPhase
 from stormline.runtime.coordination.committer import Committer
 
-SERVERS = ("postgres", "redis-server", "mariadbd")
 CALLS = {
     "next commit": (Committer, "_next"),
     "commit phase": (CommitPhase, "run"),
@@ -72,61 +69,33 @@ class Watch:
         )
 
 
-class Process(Protocol):
-    """What is asked of a process; psutil's have it."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-
-    def cmdline(self) -> list[str]:
-        """Return its command."""
-
-
-def kind_of(process: Process) -> str:
-    """Return what kind of process it is: driver, JVM (Kafka's is one too), worker or server."""
-    if process.pid == os.getpid():
-        return "driver"
-    command = process.cmdline()
-    program = command[0].rpartition("/")[2] if command else ""
-    if program == "java":
-        return "Kafka" if "kafka.Kafka" in command else "JVM"
-    if any(server in program for server in SERVERS):
-        return "servers"
-    return "workers" if any("pyspark" in part for part in command) else "other"
-
-
 def cpu_secs() -> Counter[str]:
     """Return the CPU that this process and all below it have taken, by kind."""
-    me = psutil.Process()
     spent: Counter[str] = Counter()
-    for process in [me, *me.children(recursive=True)]:
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            times = process.cpu_times()
-            spent[kind_of(process)] += times.user + times.system
+    for kind, processes in by_kind().items():
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                spent[kind] += times.user + times.system
     return spent
 
 
-def _nothing() -> None:
-    """Leave all as it is between two rounds."""
-
-
 def submitted(lab: Lab, row: str) -> tuple[Stream, int, Callable[[], object]]:
-    """Return a row's topology, the transactions of a round, and what is done before one."""
+    """Return a row's topology, the transactions of one of its measurements, and what is done before one."""
     if row == "P3":
-        return lab.submit(small_batches, PENDING_SMALL), 16 * PENDING_SMALL, _nothing
+        return lab.submit(global_count.small_batches, PENDING_SMALL), small_batches.BATCHES, lambda: None
     if row == "K5":
         servers, topic = lab.brokers.servers, lab.brokers.topic(1)
-        build = partial(written_words, servers=servers, topic=topic, batch_tuples=BATCH_TUPLES)
-        return lab.submit(build, PENDING_SMALL, {GROUP_MAX: 1}), 2 * PENDING_SMALL, _nothing
+        build = partial(written_words, servers=servers, topic=topic, batch_tuples=kafka_commits.BATCH_TUPLES)
+        return lab.submit(build, PENDING_SMALL, {kafka_commits.GROUP_MAX: 1}), kafka_commits.SINGLE, lambda: None
     if row == "T2":
         store = lab.databases.postgresql()
-        table = LoadedTable(store)
-        stream = lab.submit(lambda topology_id: loaded(topology_id, store, SMALL, 1), PENDING_PREPARED, PATIENT)
-        return stream, 8 * PENDING_PREPARED, lambda: table.timed(lambda: 0.0, 0)
+        table = prepared_loads.LoadedTable(store)
+        build = partial(loaded, store=store, batch_tuples=prepared_loads.SMALL, tasks=1)
+        stream = lab.submit(build, prepared_loads.PENDING_SMALL, PATIENT)
+        return stream, prepared_loads.COMMITS, lambda: table.timed(lambda: 0.0, 0)
     into = lab.databases.sqlite() if row == "S1" else lab.databases.postgresql()
-    stream = lab.submit(lambda topology_id: stored_global_count(topology_id, into), PENDING_SMALL)
-    return stream, 32 * PENDING_SMALL, _nothing
+    return lab.submit(partial(stored_global_count, store=into), PENDING_SMALL), stored_counts.BATCHES, lambda: None
 
 
 @click.command(help=__doc__)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import psutil
 
 from benchmarks.figure import slope
+from benchmarks.measuring.processes import DRIVER, JVM, WORKERS, by_kind
 
 MB = 1024 * 1024
 
@@ -24,10 +25,8 @@ class Memory:
     @classmethod
     def now(cls) -> Memory:
         """Look at the processes that there are."""
-        this = psutil.Process()
-        jvms = [child for child in this.children() if _is_java(child)]
-        workers = [worker for jvm in jvms for worker in _children(jvm)]
-        return cls(this.memory_info().rss / MB, _rss(jvms), _rss(workers))
+        found = by_kind()
+        return cls(_mb(found[DRIVER]), _mb(found[JVM]), _mb(found[WORKERS]))
 
 
 def slopes(looks: Sequence[tuple[int, Memory]]) -> dict[str, float]:
@@ -38,21 +37,7 @@ def slopes(looks: Sequence[tuple[int, Memory]]) -> dict[str, float]:
     }
 
 
-def _is_java(process: psutil.Process) -> bool:
-    try:
-        return "java" in process.name()
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)  # type: ignore[no-any-return]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _rss(processes: Sequence[psutil.Process]) -> float:
+def _mb(processes: Sequence[psutil.Process]) -> float:
     total = 0.0
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""Where the time of a small transaction goes: whose CPU it was."""
+"""What kind a process of a measurement is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from benchmarks.spent import kind_of
+from benchmarks.measuring.processes import kind_of
 
 
 @dataclass
@@ -27,10 +27,10 @@ class Process:
         (["/jdk/bin/java", "-cp", "/site-packages/pyspark/jars/*", "org.apache.spark.deploy.SparkSubmit"], "JVM"),
         (["/jdk/bin/java", "-Xmx512m", "kafka.Kafka", "server.properties"], "Kafka"),
         (["/venv/bin/python", "-m", "pyspark.daemon", "pyspark.worker"], "workers"),
-        (["/usr/lib/postgresql/15/bin/postgres", "-D", "/data"], "servers"),
-        (["postgres: checkpointer "], "servers"),
-        (["sh"], "other"),
-        ([], "other"),
+        (["/usr/lib/postgresql/15/bin/postgres", "-D", "/data"], "others"),
+        (["postgres: checkpointer "], "others"),
+        (["sh"], "others"),
+        ([], "others"),
     ],
 )
 def test_a_process_is_known_by_its_command(command: list[str], kind: str) -> None:
